@@ -39,8 +39,9 @@ class Facts:
     def at_least(self, key: Key, fact: Fact) -> None:
         _put(self.lower.setdefault(key, []), fact)
 
-    def at_most(self, key: Key, fact: Fact) -> None:
-        _put(self.upper.setdefault(key, []), fact)
+    def at_most(self, key: Key, fact: Fact) -> bool:
+        """Whether it was not known."""
+        return _put(self.upper.setdefault(key, []), fact)
 
     def lower_of(self, key: Key) -> list[Step]:
         return lower_steps(self.lower.get(key, ()), self.drops.get(key, ()))
@@ -49,10 +50,12 @@ class Facts:
         return upper_steps(self.upper.get(key, ()), self.drops.get(key, ()))
 
 
-def _put(facts: list[Fact], fact: Fact) -> None:
+def _put(facts: list[Fact], fact: Fact) -> bool:
     index = bisect_left(facts, fact)
-    if index == len(facts) or facts[index] != fact:
+    is_new = index == len(facts) or facts[index] != fact
+    if is_new:
         facts.insert(index, fact)
+    return is_new
 
 
 def infer_within_replica(
@@ -111,7 +114,8 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
         followed.setdefault((role.leader, role.replica_id), []).append(role)
     followed_by = {pair: _Followed(spans) for pair, spans in followed.items()}
     decided_until = list(accumulate((state.end for state in evidence.decided), max))
-    committed_by: dict[int, tuple[list[Step], int]] = {}  # and the latest instant bounded since
+    #: what bounded a leader's high watermark from above, and the latest instant that something bounds closer since.
+    committed_by: dict[int, tuple[list[Step], int]] = {}
     for role in roles:
         if not role.is_leader:
             continue
@@ -152,8 +156,10 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
                     known, limit = known_at(instant), interval_at(log_end, instant)
                     if known is not None and limit is not None:
                         higher = known if known.offset > limit.offset else limit
-                        facts.at_most(key, Fact(instant, higher.offset, higher.evidence))
-                        newest = max(newest, instant)
+                        is_new = facts.at_most(key, Fact(instant, higher.offset, higher.evidence))
+                        bounded = interval_at(committed, instant)
+                        if is_new and (bounded is None or bounded.offset > higher.offset):
+                            newest = max(newest, instant)
         committed_by[role.leader] = committed, newest
 
 

@@ -12,8 +12,10 @@ taken as known only where no clock can be so far off that it was otherwise. What
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType, Harm
@@ -98,7 +100,7 @@ def find_losses(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> lis
 
 def weighed_elections(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> list[OffsetLoss]:
     """Every election of ``evidence`` of which it is known where its epoch begins, also those that lost nothing."""
-    rows = sorted(bounds, key=lambda row: (row.replica_id, row.valid_from))
+    known = _Known(evidence, bounds)
     decided = sorted(evidence.decided, key=lambda state: (state.leader_epoch, state.valid_from))
     result = []
     last: DecidedState | None = None
@@ -107,7 +109,7 @@ def weighed_elections(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) 
         if state.leader == NO_LEADER:
             continue
         if last is not None and before is not None and state.leader_epoch != last.leader_epoch:
-            loss = _judge(evidence, rows, last, reign_began, before.isr, state)
+            loss = _judge(known, last, reign_began, before.isr, state)
             if loss is not None:
                 result.append(loss)
         if last is None or last.leader != state.leader:
@@ -116,9 +118,47 @@ def weighed_elections(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) 
     return result
 
 
+class _Known:
+    """The evidence, and what of it and of the bounds is asked for at each election."""
+
+    def __init__(self, evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> None:
+        self.evidence = evidence
+        self._bounds: dict[int, list[OffsetBounds]] = {}
+        for row in sorted(bounds, key=lambda row: row.valid_from):
+            self._bounds.setdefault(row.replica_id, []).append(row)
+        self._named: dict[tuple[int, int | None], list[OffsetObservation]] = {}
+        self._printed: dict[int, list[OffsetObservation]] = {}
+        for seen in evidence.observations:
+            if seen.offset_kind in (oe.EPOCH_START, oe.LOG_END_OFFSET):
+                self._named.setdefault((seen.replica_id, seen.leader_epoch), []).append(seen)
+            if seen.offset_kind == oe.LOG_END_OFFSET and seen.is_printed and not seen.is_minimum:
+                self._printed.setdefault(seen.replica_id, []).append(seen)
+        for of_replica in self._printed.values():
+            of_replica.sort(key=_observed_at)
+
+    def bounds_of(self, replica: int) -> Sequence[OffsetBounds]:
+        """Its bounds, in order."""
+        return self._bounds.get(replica, ())
+
+    def bounds_about(self, replica: int, instant: int, slack: int) -> list[OffsetBounds]:
+        """The bounds at every instant that ``instant`` may have been; none where there are none at any of them."""
+        return intervals_over(self.bounds_of(replica), instant - slack, instant + slack)
+
+    def named_for(self, replica: int, leader_epoch: int) -> Sequence[OffsetObservation]:
+        """Where the epoch begins, or the log ended then, as its lineage and lines say."""
+        return self._named.get((replica, leader_epoch), ())
+
+    def printed_log_ends(self, replica: int, first: int, last: int) -> Sequence[OffsetObservation]:
+        """The log ends that lines of the replica's broker print from ``first`` to ``last``, both inclusive."""
+        own = self._printed.get(replica, ())
+        return own[bisect_left(own, first, key=_observed_at) : bisect_right(own, last, key=_observed_at)]
+
+
+_observed_at: Final = attrgetter("observed_at")
+
+
 def _judge(
-    evidence: OffsetEvidence,
-    rows: Sequence[OffsetBounds],
+    known: _Known,
     last: DecidedState,
     reign_began: int,
     isr: Sequence[int],
@@ -126,14 +166,15 @@ def _judge(
 ) -> OffsetLoss | None:
     """One election; a leader that stays has the same log, whatever the ISR was: it loses only what is proven lost."""
     is_unclean = state.leader not in isr and state.leader != last.leader
+    evidence = known.evidence
     began = _leadership(evidence, state)
-    start = _epoch_start(evidence, rows, state, began)
+    start = _epoch_start(known, state, began)
     if start is None:
         return None
     start_lower, start_upper, ids = start
     slack = evidence.clocks.slack_us(DECISIONS)
-    committed, committed_ids = _committed(rows, last.leader, reign_began + slack, state.valid_from - slack)
-    end = _log_end(evidence, last.leader, state.valid_from)
+    committed, committed_ids = _committed(known, last.leader, reign_began + slack, state.valid_from - slack)
+    end = _log_end(known, last.leader, state.valid_from)
     count_lower = 0
     if committed is not None and start_upper is not None:
         count_lower = max(committed - start_upper, 0)
@@ -150,7 +191,7 @@ def _judge(
         lost_to_offset_upper=None if count_upper is None else start_lower + count_upper - 1,
         lost_count_lower=count_lower,
         lost_count_upper=count_upper,
-        diverging=tuple(_diverging(evidence, rows, state, start_lower)),
+        diverging=tuple(_diverging(known, state, start_lower)),
         evidence=tuple(sorted({*ids, *committed_ids})),
     )
 
@@ -168,29 +209,23 @@ def _leadership(evidence: OffsetEvidence, state: DecidedState) -> ReplicaEvent |
 
 
 def _epoch_start(
-    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], state: DecidedState, began: ReplicaEvent | None
+    known: _Known, state: DecidedState, began: ReplicaEvent | None
 ) -> tuple[int, int | None, tuple[str, ...]] | None:
     """Where the epoch begins, at least and at most.
 
     From the leader's lineage or its line; else from the log it loaded, if it did nothing between loading and leading;
     else from its bounds.
     """
-    named = [
-        s
-        for s in evidence.observations
-        if s.replica_id == state.leader
-        and s.leader_epoch == state.leader_epoch
-        and s.offset_kind in (oe.EPOCH_START, oe.LOG_END_OFFSET)
-    ]
+    named = known.named_for(state.leader, state.leader_epoch)
     if named:
         exact = min(named, key=lambda s: (s.offset_kind, s.offset))
         return exact.offset, exact.offset, (exact.evidence_id,)
     if began is None:
         return None
-    loaded = _loaded_before(evidence, began)
+    loaded = _loaded_before(known, began)
     if loaded is not None:
         return loaded.offset, loaded.offset, (loaded.evidence_id,)
-    over = _rows_about(rows, state.leader, began.at, evidence.clocks.slack_us(state.leader))
+    over = known.bounds_about(state.leader, began.at, known.evidence.clocks.slack_us(state.leader))
     least = _least_log_end(over)
     highest = [row.log_end_offset_upper for row in over if row.log_end_offset_upper is not None]
     if least is None:
@@ -199,27 +234,10 @@ def _epoch_start(
     return least, max(highest) if len(highest) == len(over) else None, ids
 
 
-def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetObservation | None:
-    since = max((e.at for e in evidence.events_of(began.replica_id, *_ROLES) if e.at < began.at), default=0)
-    found = _printed_log_ends(evidence, began.replica_id, since + 1, began.at)
+def _loaded_before(known: _Known, began: ReplicaEvent) -> OffsetObservation | None:
+    since = max((e.at for e in known.evidence.events_of(began.replica_id, *_ROLES) if e.at < began.at), default=0)
+    found = known.printed_log_ends(began.replica_id, since + 1, began.at)
     return max(found, key=lambda o: o.observed_at, default=None)
-
-
-def _printed_log_ends(evidence: OffsetEvidence, replica: int, first: int, last: int) -> list[OffsetObservation]:
-    """The log ends that lines of the replica's broker print from ``first`` to ``last``, both inclusive."""
-    return [
-        o
-        for o in evidence.observations
-        if (o.replica_id, o.offset_kind) == (replica, oe.LOG_END_OFFSET)
-        and o.is_printed
-        and not o.is_minimum
-        and first <= o.observed_at <= last
-    ]
-
-
-def _rows_about(rows: Sequence[OffsetBounds], replica: int, instant: int, slack: int) -> list[OffsetBounds]:
-    """The bounds at every instant that ``instant`` may have been; none where there are none at any of them."""
-    return intervals_over([row for row in rows if row.replica_id == replica], instant - slack, instant + slack)
 
 
 def _least_log_end(over: Sequence[OffsetBounds]) -> int | None:
@@ -227,39 +245,36 @@ def _least_log_end(over: Sequence[OffsetBounds]) -> int | None:
     return min(least) if least and len(least) == len(over) else None
 
 
-def _committed(rows: Sequence[OffsetBounds], leader: int, since: int, until: int) -> tuple[int | None, tuple[str, ...]]:
+def _committed(known: _Known, leader: int, since: int, until: int) -> tuple[int | None, tuple[str, ...]]:
     """The highest high watermark that the last leader is proven to have reached before another was decided."""
     reached = [
         row
-        for row in rows
-        if row.replica_id == leader
-        and row.valid_from < until
-        and row.high_watermark_lower is not None
-        and row.end > max(since, row.valid_from)
+        for row in known.bounds_of(leader)
+        if row.valid_from < until and row.high_watermark_lower is not None and row.end > max(since, row.valid_from)
     ]
     best = max(reached, key=lambda row: (row.high_watermark_lower or 0, -row.valid_from), default=None)
     return (None, ()) if best is None else (best.high_watermark_lower, best.evidence)
 
 
-def _log_end(evidence: OffsetEvidence, leader: int, decided_at: int) -> int | None:
+def _log_end(known: _Known, leader: int, decided_at: int) -> int | None:
     """Where the last leader's log ended when it went: what it loaded when it next started.
 
     Of a power failure, in which records go that were never on disk, this would say too little; of a killed process it
     is exact.
     """
+    evidence = known.evidence
     slack = evidence.clocks.between_us(leader, DECISIONS)
     starts = sorted(event.at for event in evidence.events_of(leader, ReplicaEventKind.STARTED))
     since = next((at for at in starts if at + slack >= decided_at), None)
     if since is None or since - slack < decided_at:
         return None  # it did not return, or nobody knows whether it did
     until = min((event.at for event in evidence.events_of(leader, *_ROLES) if event.at > since), default=EVER_AFTER)
-    return max((o.offset for o in _printed_log_ends(evidence, leader, since, until)), default=None)
+    return max((o.offset for o in known.printed_log_ends(leader, since, until)), default=None)
 
 
-def _diverging(
-    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], state: DecidedState, start: int
-) -> Iterable[DivergingReplica]:
+def _diverging(known: _Known, state: DecidedState, start: int) -> Iterable[DivergingReplica]:
     """Replicas that followed the new leader with records of their own above where its epoch began."""
+    evidence = known.evidence
     until = state.end
     replicas = sorted({event.replica_id for event in evidence.events} - {state.leader})
     for replica in replicas:
@@ -273,10 +288,10 @@ def _diverging(
             ),
             None,
         )
-        had = _log_end(evidence, replica, state.valid_from)
+        had = _log_end(known, replica, state.valid_from)
         if had is None:
             decisions = evidence.clocks.slack_us(DECISIONS)
-            had = _least_log_end(_rows_about(rows, replica, state.valid_from, decisions))
+            had = _least_log_end(known.bounds_about(replica, state.valid_from, decisions))
         if follows is None or had is None or had <= start:
             continue
         cuts = [e for e in acts if e.kind is ReplicaEventKind.TRUNCATED and e.offset is not None]

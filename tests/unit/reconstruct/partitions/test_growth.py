@@ -1,0 +1,195 @@
+"""A long history of one partition costs in proportion to its lines, not to their square."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pytest
+
+from ingest.shapes.event_types import EventType
+from reconstruct.cluster.view import ClusterView, Tenure
+from reconstruct.findings.verdicts import Verdicts
+from reconstruct.model.versions import KafkaVersion, VersionRange
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.evidence import (
+    DecidedState,
+    OffsetEvidence,
+    OffsetObservation,
+    ReplicaEvent,
+    ReplicaEventKind,
+)
+from reconstruct.offsets.losses import find_losses
+from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.partitions.evidence import METADATA_PARTITION, Evidence
+from reconstruct.partitions.timeline import fold_partition
+from tests.support.work import lines_executed
+
+SHORT: Final = 60
+TIMES: Final = 4
+SECOND: Final = 1_000_000
+WHOLE, SMALL = (1, 2, 3), (1, 2)
+
+
+def view_of(version: str) -> ClusterView:
+    known = KafkaVersion.parse(version)
+    assert known is not None
+    return ClusterView("c", VersionRange.exactly(known), tenures=(Tenure(1, 1, 0, None, (), "TRACE"),))
+
+
+def flapping(times: int) -> Iterator[Evidence]:
+    """Replica 3 leaves the ISR and comes back: the leader's line, the controller's request, and three receipts."""
+    for number in range(2 * times):
+        at, isr, old = 10 * SECOND * number, (SMALL, WHOLE)[number % 2], (WHOLE, SMALL)[number % 2]
+        kind = (EventType.ISR_SHRINK_PROPOSED, EventType.ISR_EXPAND_PROPOSED)[number % 2]
+        yield Evidence(f"i{number}", kind, at, file="server", offset=number, broker_id=1, isr=isr, old_isr=old)
+        state = {"leader": 1, "leader_epoch": 0, "isr": isr, "partition_epoch": number + 1, "replicas": WHOLE}
+        sent = {"controller_id": 1, "controller_epoch": 1, "correlation_id": number}
+        yield Evidence(
+            f"s{number}",
+            EventType.UPDATE_METADATA_SENT,
+            at + SECOND,
+            file="state",
+            offset=2 * number,
+            broker_id=1,
+            to_broker_ids=WHOLE,
+            **state,
+            **sent,
+        )
+        for broker in WHOLE:
+            yield Evidence(
+                f"c{number}.{broker}",
+                EventType.METADATA_CACHED,
+                at + 2 * SECOND,
+                file=f"state{broker}",
+                offset=2 * number + 1,
+                broker_id=broker,
+                **state,
+                **sent,
+            )
+
+
+def elected(times: int) -> Iterator[Evidence]:
+    """Leader 1 and leader 2 by turns: the controller's line and request, what each broker received and became."""
+    for epoch in range(times):
+        at, leader = 10 * SECOND * epoch, 1 + epoch % 2
+        state = {"leader": leader, "leader_epoch": epoch, "isr": WHOLE, "replicas": WHOLE, "partition_epoch": epoch}
+        sent = {"controller_id": 1, "controller_epoch": 1}
+        yield Evidence(
+            f"d{epoch}",
+            EventType.PARTITION_STATE_CHANGE,
+            at,
+            file="state",
+            offset=2 * epoch,
+            broker_id=1,
+            from_state="OnlinePartition",
+            to_state="OnlinePartition",
+            **state,
+            **sent,
+        )
+        yield Evidence(
+            f"s{epoch}",
+            EventType.LEADER_AND_ISR_SENT,
+            at + 1,
+            file="state",
+            offset=2 * epoch + 1,
+            broker_id=1,
+            to_broker_ids=WHOLE,
+            correlation_id=epoch,
+            **state,
+            **sent,
+        )
+        for broker in WHOLE:
+            yield Evidence(
+                f"r{epoch}.{broker}",
+                EventType.LEADER_AND_ISR_RECEIVED,
+                at + 1_000,
+                file=f"state{broker}",
+                offset=3 * epoch,
+                broker_id=broker,
+                correlation_id=epoch,
+                **state,
+                **sent,
+            )
+
+
+def recorded(times: int) -> Iterator[Evidence]:
+    """A quorum's records of a replica that leaves the ISR and comes back, each tenth time with another leader."""
+    for number in range(2 * times):
+        epoch, isr = number // 20, (SMALL, WHOLE)[number % 2]
+        yield Evidence(
+            f"m{number}",
+            METADATA_PARTITION,
+            10 * SECOND * number,
+            file="log",
+            offset=number,
+            leader=1 + epoch % 2,
+            leader_epoch=epoch,
+            isr=isr,
+            replicas=WHOLE,
+            partition_epoch=number,
+        )
+
+
+@pytest.mark.parametrize(
+    ("history", "version"), [(flapping, "1.1.1"), (elected, "1.1.1"), (elected, "0.8.2.2"), (recorded, "4.0.0")]
+)
+def test_a_partition_s_history(history: Callable[[int], Iterator[Evidence]], version: str) -> None:
+    def work(times: int) -> int:
+        facts, states = list(history(times)), []
+
+        def fold() -> None:
+            case = fold_partition("orders", facts, view_of(version), partition_id=0)
+            assert (case.overlaps, case.fetchers, case.isr_flapping) is not None
+            states.extend(case.decided)
+
+        executed = lines_executed(fold)
+        assert len(states) >= times
+        return executed
+
+    assert work(TIMES * SHORT) < 1.5 * TIMES * work(SHORT)
+
+
+def offsets(times: int) -> tuple[OffsetEvidence, list[IsrMove]]:
+    """Leader 1 and leader 2 by turns, and replica 3, which each time leaves the ISR and comes back."""
+    observations, events, decided, moves = [], [], [], []
+    for epoch in range(times):
+        at, leader = 100 * SECOND * epoch, 1 + epoch % 2
+        for replica in WHOLE:
+            kind = ReplicaEventKind.LEADS if replica == leader else ReplicaEventKind.FOLLOWS
+            events.append(
+                ReplicaEvent(replica, kind, at, leader=leader, leader_epoch=epoch, evidence_id=f"e{epoch}.{replica}")
+            )
+            for step in range(1, 5):
+                for kind_of in (oe.HIGH_WATERMARK, oe.LOG_END_OFFSET):
+                    offset = 100 * epoch + 10 * step + (kind_of == oe.LOG_END_OFFSET)
+                    seen = OffsetObservation(replica, kind_of, offset, at + step * 20 * SECOND, source=oe.PROBE)
+                    observations.append(seen)
+        for part, isr in enumerate((WHOLE, SMALL, WHOLE)):
+            begin, end = at + 30 * SECOND * part, at + (30 * (part + 1) if part < 2 else 100) * SECOND
+            decided.append(DecidedState(begin, end, leader, epoch, isr))
+        moves += [
+            IsrMove(leader, 3, kind, at + after * SECOND, evidence_id=f"m{epoch}.{after}")
+            for kind, after in ((IsrMoveKind.LEFT, 30), (IsrMoveKind.JOINED, 60))
+        ]
+    covered = {replica: [(-SECOND, 100 * SECOND * times)] for replica in WHOLE}
+    return OffsetEvidence(observations, events, decided, covered), moves
+
+
+def test_offsets() -> None:
+    def work(times: int) -> int:
+        evidence, moves = offsets(times)
+        rows = []
+
+        def fold() -> None:
+            bounds = bound_offsets(evidence, KafkaVersion((3, 9, 1)))
+            case = OffsetCase("orders", view_of("3.9.1"), evidence, find_losses(evidence, bounds), moves)
+            judge_offsets(case, Verdicts())
+            rows.extend(bounds)
+
+        executed = lines_executed(fold)
+        assert len(rows) >= times
+        return executed
+
+    assert work(TIMES * SHORT) < 2 * TIMES * work(SHORT)

@@ -71,8 +71,8 @@ def _published(at: datetime, isr: tuple[int, ...], version: int, correlation_id:
             log(broker),
             (
                 f"{_text(at + timedelta(milliseconds=2))} TRACE [Broker id={broker}] Cached leader info {state}for"
-                f" partition orders-0 in response to UpdateMetadata request sent by controller 1 epoch 3 with correlation id"
-                f" {correlation_id} (state.change.logger)\n"
+                f" partition orders-0 in response to UpdateMetadata request sent by controller 1 epoch 3 with"
+                f" correlation id {correlation_id} (state.change.logger)\n"
             ),
         )
 

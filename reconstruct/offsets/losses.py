@@ -123,6 +123,7 @@ class _Known:
 
     def __init__(self, evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> None:
         self.evidence = evidence
+        self._events: dict[tuple[int, tuple[ReplicaEventKind, ...]], Sequence[ReplicaEvent]] = {}
         self._bounds: dict[int, list[OffsetBounds]] = {}
         for row in sorted(bounds, key=lambda row: row.valid_from):
             self._bounds.setdefault(row.replica_id, []).append(row)
@@ -135,6 +136,12 @@ class _Known:
                 self._printed.setdefault(seen.replica_id, []).append(seen)
         for of_replica in self._printed.values():
             of_replica.sort(key=_observed_at)
+
+    def events_of(self, replica: int, *kinds: ReplicaEventKind) -> Sequence[ReplicaEvent]:
+        """What the replica did; of all ``kinds`` where none is given."""
+        if (replica, kinds) not in self._events:
+            self._events[replica, kinds] = self.evidence.events_of(replica, *kinds)
+        return self._events[replica, kinds]
 
     def bounds_of(self, replica: int) -> Sequence[OffsetBounds]:
         """Its bounds, in order."""
@@ -167,7 +174,7 @@ def _judge(
     """One election; a leader that stays has the same log, whatever the ISR was: it loses only what is proven lost."""
     is_unclean = state.leader not in isr and state.leader != last.leader
     evidence = known.evidence
-    began = _leadership(evidence, state)
+    began = _leadership(known, state)
     start = _epoch_start(known, state, began)
     if start is None:
         return None
@@ -196,13 +203,13 @@ def _judge(
     )
 
 
-def _leadership(evidence: OffsetEvidence, state: DecidedState) -> ReplicaEvent | None:
+def _leadership(known: _Known, state: DecidedState) -> ReplicaEvent | None:
     """The new leader's own line of its becoming leader, the first after the decision."""
-    slack = evidence.clocks.between_us(state.leader, DECISIONS)
+    slack = known.evidence.clocks.between_us(state.leader, DECISIONS)
     since, until = state.valid_from + slack, earlier(state.end, slack)
     found = [
         event
-        for event in evidence.events_of(state.leader, ReplicaEventKind.LEADS)
+        for event in known.events_of(state.leader, ReplicaEventKind.LEADS)
         if (event.leader_epoch == state.leader_epoch or since <= event.at < until)
     ]
     return min(found, key=lambda event: event.at, default=None)
@@ -235,7 +242,7 @@ def _epoch_start(
 
 
 def _loaded_before(known: _Known, began: ReplicaEvent) -> OffsetObservation | None:
-    since = max((e.at for e in known.evidence.events_of(began.replica_id, *_ROLES) if e.at < began.at), default=0)
+    since = max((e.at for e in known.events_of(began.replica_id, *_ROLES) if e.at < began.at), default=0)
     found = known.printed_log_ends(began.replica_id, since + 1, began.at)
     return max(found, key=lambda o: o.observed_at, default=None)
 
@@ -247,10 +254,12 @@ def _least_log_end(over: Sequence[OffsetBounds]) -> int | None:
 
 def _committed(known: _Known, leader: int, since: int, until: int) -> tuple[int | None, tuple[str, ...]]:
     """The highest high watermark that the last leader is proven to have reached before another was decided."""
+    rows = known.bounds_of(leader)
+    begun = bisect_left(rows, until, key=lambda row: row.valid_from)
     reached = [
         row
-        for row in known.bounds_of(leader)
-        if row.valid_from < until and row.high_watermark_lower is not None and row.end > max(since, row.valid_from)
+        for row in rows[bisect_right(rows, since, key=lambda row: row.end) : begun]
+        if row.high_watermark_lower is not None and row.end > row.valid_from
     ]
     best = max(reached, key=lambda row: (row.high_watermark_lower or 0, -row.valid_from), default=None)
     return (None, ()) if best is None else (best.high_watermark_lower, best.evidence)
@@ -262,13 +271,12 @@ def _log_end(known: _Known, leader: int, decided_at: int) -> int | None:
     Of a power failure, in which records go that were never on disk, this would say too little; of a killed process it
     is exact.
     """
-    evidence = known.evidence
-    slack = evidence.clocks.between_us(leader, DECISIONS)
-    starts = sorted(event.at for event in evidence.events_of(leader, ReplicaEventKind.STARTED))
+    slack = known.evidence.clocks.between_us(leader, DECISIONS)
+    starts = sorted(event.at for event in known.events_of(leader, ReplicaEventKind.STARTED))
     since = next((at for at in starts if at + slack >= decided_at), None)
     if since is None or since - slack < decided_at:
         return None  # it did not return, or nobody knows whether it did
-    until = min((event.at for event in evidence.events_of(leader, *_ROLES) if event.at > since), default=EVER_AFTER)
+    until = min((event.at for event in known.events_of(leader, *_ROLES) if event.at > since), default=EVER_AFTER)
     return max((o.offset for o in known.printed_log_ends(leader, since, until)), default=None)
 
 
@@ -279,7 +287,7 @@ def _diverging(known: _Known, state: DecidedState, start: int) -> Iterable[Diver
     replicas = sorted({event.replica_id for event in evidence.events} - {state.leader})
     for replica in replicas:
         slack = evidence.clocks.between_us(replica, DECISIONS)
-        acts = [e for e in evidence.events_of(replica) if e.at >= state.valid_from - slack]
+        acts = [e for e in known.events_of(replica) if e.at >= state.valid_from - slack]
         follows = next(
             (
                 e

@@ -26,7 +26,7 @@ from reconstruct.partitions.evidence import METADATA_PARTITION, Evidence
 from reconstruct.partitions.timeline import fold_partition
 from tests.support.work import lines_executed
 
-SHORT: Final = 60
+SHORT: Final = 30
 TIMES: Final = 4
 SECOND: Final = 1_000_000
 WHOLE, SMALL = (1, 2, 3), (1, 2)
@@ -148,7 +148,7 @@ def test_a_partition_s_history(history: Callable[[int], Iterator[Evidence]], ver
         assert len(states) >= times
         return executed
 
-    assert work(TIMES * SHORT) < 1.5 * TIMES * work(SHORT)
+    assert work(TIMES * SHORT) < 1.25 * TIMES * work(SHORT)
 
 
 def offsets(times: int) -> tuple[OffsetEvidence, list[IsrMove]]:
@@ -192,4 +192,4 @@ def test_offsets() -> None:
         assert len(rows) >= times
         return executed
 
-    assert work(TIMES * SHORT) < 2 * TIMES * work(SHORT)
+    assert work(TIMES * SHORT) < 1.25 * TIMES * work(SHORT)

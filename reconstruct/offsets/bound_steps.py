@@ -11,24 +11,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
+
+from reconstruct.time.spans import AnySpan
 
 #: Instants are microseconds since the epoch; these two stand for "since ever" and "for ever".
 EVER_BEFORE = -(2**62)
 EVER_AFTER = 2**62
-
-
-class Interval(Protocol):
-    """What holds from ``start`` up to and without ``end``."""
-
-    @property
-    def start(self) -> int: ...
-
-    @property
-    def end(self) -> int: ...
-
-
-AnyInterval = TypeVar("AnyInterval", bound=Interval)
 
 
 def end_of(valid_to: int | None) -> int:
@@ -131,15 +120,15 @@ def _steps(changes: Sequence[tuple[int, Fact | None]]) -> list[Step]:
     return result
 
 
-def interval_at(intervals: Sequence[AnyInterval], instant: int) -> AnyInterval | None:
+def interval_at(intervals: Sequence[AnySpan], instant: int) -> AnySpan | None:
     """The one that holds at ``instant``, of intervals in order and without overlaps."""
     index = bisect_right(intervals, instant, key=lambda interval: interval.end)
     return intervals[index] if index < len(intervals) and intervals[index].start <= instant else None
 
 
-def intervals_over(intervals: Sequence[AnyInterval], first: int, last: int) -> list[AnyInterval]:
+def intervals_over(intervals: Sequence[AnySpan], first: int, last: int) -> list[AnySpan]:
     """Those that hold at an instant from ``first`` to ``last``, both inclusive; none where there is a gap."""
-    result: list[AnyInterval] = []
+    result: list[AnySpan] = []
     reached = first
     for index in range(bisect_right(intervals, first, key=lambda interval: interval.end), len(intervals)):
         interval = intervals[index]

@@ -1,4 +1,4 @@
-"""A long history of one partition costs in proportion to its lines, not to their square."""
+"""A long history of one partition, states or offsets, costs in proportion to its lines, not to their square."""
 
 from __future__ import annotations
 

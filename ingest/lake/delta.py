@@ -432,6 +432,12 @@ def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
     return found
 
 
+def in_order(rows: Iterable[Row], *names: str) -> list[Row]:
+    """A few collected rows in the order of these columns, NULL first, as Spark sorts them. To have Spark do it takes
+    two jobs more, one of which makes all rows once more, to see where to cut."""
+    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
+
+
 def _by(predicate: str) -> tuple[RowsOf, RowsOf]:
     """Of a table's rows those that satisfy a condition, and all others."""
     return lambda rows: rows.where(predicate), lambda rows: rows.where(f"NOT coalesce({predicate}, false)")

@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import collect_all
+from ingest.lake.delta import collect_all, in_order
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType
@@ -100,7 +100,7 @@ def gather(
         of(row).controllers.append(value_of(ControllerFact, row.asDict()))
     for row in brokers:
         of(row).brokers.append(value_of(BrokerFact, row.asDict()))
-    for row in lists:
+    for row in in_order(lists, "cluster_id", "at", "is_ignored", "record_id"):
         if row["ignored"] is not None:
             ignored = frozenset(broker_id for broker_id in row["ignored"] if broker_id is not None)
             leave_out(of(row).live_views, row["controller_id"], row["at"], ignored)
@@ -126,7 +126,7 @@ def gather(
         start_lines.setdefault(str(row["cluster_id"]), []).append(line)
     for cluster_id, lines in start_lines.items():
         facts.setdefault(cluster_id, ClusterFacts()).process_starts = process_starts(lines)
-    for row in settings:
+    for row in in_order(settings, "cluster_id", "at"):
         change = SettingChange(row["at"], row["min_isr"], row["unclean"], bool(row["is_first"]))
         if row["topic"] is None:
             of(row).broker_settings.setdefault(row["broker_id"], []).append(change)
@@ -240,7 +240,7 @@ def _live_lists(controller_events: DataFrame) -> DataFrame:
             ints_field("added_broker_ids").alias("added"),
             F.when(is_ignored, ints_field("ignored_broker_ids")).alias("ignored"),
         )
-        .orderBy("cluster_id", "at", F.col("ignored").isNotNull(), "record_id")
+        .withColumn("is_ignored", F.col("ignored").isNotNull())
     )
 
 
@@ -340,7 +340,6 @@ def _settings(znodes: DataFrame) -> DataFrame:
         written.where("topic IS NOT NULL OR of_broker IS NOT NULL")
         .withColumn("broker_id", F.when(is_one, F.col("of_broker").try_cast("int")).otherwise(F.lit(EVERY_BROKER)))
         .where("broker_id IS NOT NULL")
-        .orderBy("cluster_id", "at")
     )
 
 

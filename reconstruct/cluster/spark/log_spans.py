@@ -9,6 +9,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
+from ingest.lake.delta import in_order
 from reconstruct.cluster.spark.controller_lines import level_floor
 from reconstruct.cluster.view import LogSpan
 from reconstruct.events.spark.fields import speaker
@@ -49,7 +50,6 @@ def log_spans(state_changes: DataFrame) -> DataFrame:
             most_back(),
             level_floor(),
         )
-        .orderBy("cluster_id", "broker_id", "start", "end", "file_id")
     )
 
 
@@ -63,9 +63,9 @@ def set_back_logs(replication_events: DataFrame) -> DataFrame:
 
 
 def as_log_spans(rows: Sequence[Row]) -> Iterator[tuple[Row, LogSpan]]:
-    """What :func:`log_spans` gives, each with its row."""
+    """What :func:`log_spans` gives, each with its row, in the order of time."""
     shared = _shared_logs(rows)
-    for row in rows:
+    for row in in_order(rows, "cluster_id", "broker_id", "start", "end", "file_id"):
         yield row, _log_span(row, _log_of(row) in shared)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import collect_all
+from ingest.lake.delta import collect_all, in_order
 from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.metadata_log import (
     MIN_ISR,
@@ -31,14 +31,14 @@ def add_metadata_facts(facts: dict[str, ClusterFacts], changes: DataFrame, recor
         .where("fields IS NOT NULL AND at IS NOT NULL")
     )
     kept = changes.where("subject_kind = 'broker' OR subject_kind = 'config' AND topic IS NULL")
-    others = kept.withColumn("at", F.unix_micros("changed_at")).orderBy("cluster_id", "offset")
+    others = kept.withColumn("at", F.unix_micros("changed_at"))
     elected, changed, settings = collect_all([led, others, _topic_settings(changes)])
     for row in elected:
         facts.setdefault(row["cluster_id"], ClusterFacts()).controllers.extend(
             elected_controllers([value_of(LogRow, row.asDict())])
         )
     made: dict[str, list[MetadataChange]] = {}
-    for row in changed:
+    for row in in_order(changed, "cluster_id", "offset"):
         made.setdefault(row["cluster_id"], []).append(change_of(row.asDict()))
     for cluster_id, of_cluster in made.items():
         cluster = facts.setdefault(cluster_id, ClusterFacts())
@@ -47,7 +47,7 @@ def add_metadata_facts(facts: dict[str, ClusterFacts], changes: DataFrame, recor
         cluster.has_all_settings = True
         for broker_id, change in broker_settings(of_cluster):
             cluster.broker_settings.setdefault(broker_id, []).append(change)
-    for row in settings:
+    for row in in_order(settings, "cluster_id", "at"):
         change = SettingChange(row["at"], row["min_isr"], row["unclean"], row["is_first"])
         facts.setdefault(row["cluster_id"], ClusterFacts()).topic_settings.setdefault(row["topic"], []).append(change)
 
@@ -68,5 +68,4 @@ def _topic_settings(changes: DataFrame) -> DataFrame:
             F.try_element_at(settings, F.lit(UNCLEAN)).try_cast("boolean").alias("unclean"),
             is_new.alias("is_first"),
         )
-        .orderBy("cluster_id", "at")
     )

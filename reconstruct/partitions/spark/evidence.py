@@ -262,10 +262,13 @@ def _reassigned(znodes: DataFrame) -> tuple[DataFrame, DataFrame]:
     of_path = znodes.where(F.col("path") == REASSIGN_PARTITIONS_PATH)
     writes = of_path.where("change = 'deleted' OR change = 'written' AND data IS NOT NULL")
     in_order = Window.partitionBy("cluster_id").orderBy("mzxid", F.col("change") == "deleted")
-    listing = "array<struct<topic:string,partition:int>>"
+    one = "struct<topic:string,partition:int>"
     targets = F.from_json("data", "partitions array<struct<topic:string,partition:int,replicas:array<int>>>")
-    listed = F.when(F.col("change") == "written", F.from_json("data", f"partitions {listing}")["partitions"])
-    left = F.array_except(F.lag("listed").over(in_order), F.coalesce("listed", F.array().cast(listing)))
+    # as text: of structs Spark compares each with each, and there is a write for each of them
+    named = F.transform(F.from_json("data", f"partitions array<{one}>")["partitions"], lambda each: F.to_json(each))
+    listed = F.when(F.col("change") == "written", named)
+    gone = F.array_except(F.lag("listed").over(in_order), F.coalesce("listed", F.array().cast("array<string>")))
+    left = F.transform(gone, lambda text: F.from_json(text, one))
     with_both = writes.withColumn("listed", listed).withColumn("left", left)
     targeted = with_both.withColumn("targets", F.when(F.col("change") == "written", targets["partitions"]))
     under_way, done = (

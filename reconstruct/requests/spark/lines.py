@@ -147,7 +147,8 @@ def _whole(runs: DataFrame) -> DataFrame:
     numbered = runs.withColumn("is_part", is_part).withColumn(
         "received_ref", F.last(F.when(~F.col("is_part"), F.col("run")), ignorenulls=True).over(order)
     )
-    is_once = F.size(F.array_distinct("marks")) == F.size("marks")  # else a log that was given twice counts for two
+    # else a log that was given twice counts for two; of structs Spark would compare each with each
+    is_once = F.size(F.array_distinct(F.transform("marks", lambda mark: F.xxhash64(mark)))) == F.size("marks")
     whole = numbered.groupBy(*request, "received_ref").agg(
         *(F.min(name).alias(name) for name in ("received_at", "begin", "position")),
         *(F.max(name).alias(name) for name in ("controller_epoch", "applied", "batch", "known_epoch")),

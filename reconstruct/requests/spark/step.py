@@ -9,6 +9,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.delta import in_order
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
 from reconstruct.cluster.view import ClusterView, CountedRequests
 from reconstruct.engine.folds import map_rows, table_columns
@@ -141,7 +142,7 @@ def counted_requests(
         .where("last_correlation_id > first_correlation_id")
     )
     found: dict[str, dict[int, list[CountedRequests]]] = {}
-    for row in stretches.orderBy(*connection, "first_received_at").collect():
+    for row in in_order(stretches.collect(), *connection, "first_received_at"):
         of_broker = found.setdefault(row["cluster_id"], {}).setdefault(row["to_broker_id"], [])
         ids = row["first_correlation_id"], row["last_correlation_id"]
         times = row["first_received_at"], row["last_received_at"]

@@ -25,7 +25,7 @@ from reconstruct.offsets.clocks import DECISIONS, earlier, later
 from reconstruct.offsets.evidence import LINE_TO_ACT_US, OffsetEvidence, ReplicaEventKind
 from reconstruct.offsets.role_spans import RoleSpan
 from reconstruct.offsets.timed_offsets import Key
-from reconstruct.time.spans import within
+from reconstruct.time.spans import SpansByTime, within
 
 
 @dataclass(slots=True)
@@ -113,6 +113,7 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
     for role in roles:
         followed.setdefault((role.leader, role.replica_id), []).append(role)
     followed_by = {pair: _Followed(spans) for pair, spans in followed.items()}
+    drops_of: dict[int, SpansByTime[Drop]] = {}
     decided_until = list(accumulate((state.end for state in evidence.decided), max))
     #: what bounded a leader's high watermark from above, and the latest instant that something bounds closer since.
     committed_by: dict[int, tuple[list[Step], int]] = {}
@@ -139,9 +140,10 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
                 continue
             for member in set(state.isr) - {role.leader}:
                 if (member, began) not in known_by:
-                    drops = facts.drops.get((member, oe.LOG_END_OFFSET), ())
+                    if member not in drops_of:
+                        drops_of[member] = SpansByTime(facts.drops.get((member, oe.LOG_END_OFFSET), ()))
                     spans = followed_by.get((role.leader, member), _Followed(()))
-                    known_by[member, began] = _KnownOfMember(drops, spans, began, role.end, committed)
+                    known_by[member, began] = _KnownOfMember(drops_of[member], spans, began, role.end, committed)
                 known_at = known_by[member, began].at
                 for fact in within(reached, start + 1, until - 1):
                     known = known_at(fact.at)
@@ -190,26 +192,39 @@ class _KnownOfMember:
     That is so since the reign began or the member last lost anything before it fetched from this leader. One that lost
     something afterwards, as a broker that is back before anybody noticed, may have less than the leader counts it with
     until it fetches again (KIP-101), and where that is not proven nothing is known. ``followed`` are its spans under
-    this leader, who reigned from ``began`` to ``ended``.
+    this leader, who reigned from ``began`` to ``ended``. What fell is gone through as far as is asked.
     """
 
     def __init__(
-        self, drops: Iterable[Drop], followed: _Followed, began: int, ended: int, committed: Sequence[Step]
+        self, drops: SpansByTime[Drop], followed: _Followed, began: int, ended: int, committed: Sequence[Step]
     ) -> None:
         # what was over when the reign began, and what came after it, says nothing of what is in between
-        ordered = sorted((d for d in drops if d.end > began and d.start <= ended), key=lambda drop: drop.start)
-        self._starts = [drop.start for drop in ordered]
-        first_followed = followed.begun_from(began)
-        since, lost = began, None
-        self._sinces = [since]
-        for drop in ordered:
-            since = max(since, drop.end)
-            if first_followed < drop.start - 2 * LINE_TO_ACT_US:
-                lost = drop.end if lost is None else max(lost, drop.end)
-            self._sinces.append(max(since, began if lost is None else followed.fetched_after(lost)))
-        self._committed = [interval_at(committed, since) for since in self._sinces]
+        self._drops = drops.each_touching(began + 1, ended)
+        self._following = next(self._drops, None)
+        self._followed, self._began, self._all_committed = followed, began, committed
+        self._first_followed = followed.begun_from(began)
+        self._since, self._lost = began, EVER_BEFORE
+        self._starts: list[int] = []
+        self._sinces: list[int] = []
+        self._committed: list[Step | None] = []
+        self._known_since(began)
+
+    def _known_since(self, instant: int) -> None:
+        self._sinces.append(instant)
+        self._committed.append(interval_at(self._all_committed, instant))
+
+    def _fall(self, drop: Drop) -> None:
+        self._since = max(self._since, drop.end)
+        if self._first_followed < drop.start - 2 * LINE_TO_ACT_US:
+            self._lost = max(self._lost, drop.end)
+        fetched = self._began if self._lost == EVER_BEFORE else self._followed.fetched_after(self._lost)
+        self._starts.append(drop.start)
+        self._known_since(max(self._since, fetched))
 
     def at(self, instant: int) -> Step | None:
         """None where that is not proven, or nothing bounded what was committed then."""
+        while self._following is not None and self._following.start <= instant:
+            self._fall(self._following)
+            self._following = next(self._drops, None)
         index = bisect_right(self._starts, instant)
         return self._committed[index] if self._sinces[index] < instant else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -64,28 +65,55 @@ def lower_steps(facts: Iterable[Fact], drops: Sequence[Drop]) -> list[Step]:
     timeline: list[tuple[int, int, Fact | Drop]] = [(fact.at, 1, fact) for fact in sorted(facts)]
     timeline += [(drop.start, 0, drop) for drop in drops]
     timeline.sort(key=lambda entry: (entry[0], entry[1]))
-    active: list[Drop] = []
+    begun = _BegunDrops()
     changes: list[tuple[int, Fact | None]] = []
     best: Fact | None = None
     for at, _, item in timeline:
-        active = [drop for drop in active if drop.end >= at]
         if isinstance(item, Drop):
-            active.append(item)
-            best = _capped(best, [item])
+            begun.add(item)
+            best = _capped(best, item.floor)
         else:
-            capped = _capped(item, [drop for drop in active if (drop.end, drop.last_offset) != (at, item.offset)])
+            capped = begun.capped(item)
             if capped is not None and (best is None or capped.offset > best.offset):
                 best = capped
         changes.append((at, best))
     return _steps(changes)
 
 
-def _capped(fact: Fact | None, drops: Sequence[Drop]) -> Fact | None:
-    for drop in drops:
-        if fact is None or drop.floor is None:
+class _BegunDrops:
+    """Drops, each added when it begins, and what they leave of a fact, asked in the order of time. Where a replica is
+    never seen to fetch, hundreds may last to the end of all that is known."""
+
+    def __init__(self) -> None:
+        self._floors: list[tuple[int, int]] = []  # a heap of floors, each with its drop's end
+        self._without_floor_until = EVER_BEFORE
+        self._ending: dict[int, list[Drop]] = {}
+
+    def add(self, drop: Drop) -> None:
+        if drop.floor is None:
+            self._without_floor_until = max(self._without_floor_until, drop.end)
+        else:
+            heappush(self._floors, (drop.floor, drop.end))
+        self._ending.setdefault(drop.end, []).append(drop)
+
+    def capped(self, fact: Fact) -> Fact | None:
+        """What is sure of it whatever falls; None where nothing is. The fact shows that a drop which ends with it, and
+        is known to have left just that, is over."""
+        if self._without_floor_until > fact.at:
             return None
-        fact = Fact(fact.at, min(fact.offset, drop.floor), fact.evidence)
-    return fact
+        while self._floors and self._floors[0][1] <= fact.at:
+            heappop(self._floors)
+        left = _capped(fact, self._floors[0][0]) if self._floors else fact
+        for drop in self._ending.get(fact.at, ()):
+            if drop.last_offset != fact.offset:
+                left = _capped(left, drop.floor)
+        return left
+
+
+def _capped(fact: Fact | None, floor: int | None) -> Fact | None:
+    if fact is None or floor is None:
+        return None
+    return Fact(fact.at, min(fact.offset, floor), fact.evidence)
 
 
 def upper_steps(facts: Iterable[Fact], drops: Sequence[Drop]) -> list[Step]:
@@ -93,15 +121,14 @@ def upper_steps(facts: Iterable[Fact], drops: Sequence[Drop]) -> list[Step]:
     timeline: list[tuple[int, int, Fact | Drop]] = [(-fact.at, 0, fact) for fact in sorted(facts)]
     timeline += [(-drop.end, 1, drop) for drop in drops]
     timeline.sort(key=lambda entry: (entry[0], entry[1]))
-    active: list[Drop] = []
+    falls_from = EVER_AFTER  # the earliest begin of a drop that ends then or later
     changes: list[tuple[int, Fact | None]] = []
     best: Fact | None = None
     for at, _, item in timeline:
-        active = [drop for drop in active if drop.start < -at]
         if isinstance(item, Drop):
-            active.append(item)
+            falls_from = min(falls_from, item.start)
             best = None
-        elif not active and (best is None or item.offset < best.offset):
+        elif falls_from >= -at and (best is None or item.offset < best.offset):
             best = item
         changes.append((at, best))
     return [Step(-step.end, -step.start, step.offset, step.evidence) for step in reversed(_steps(changes))]

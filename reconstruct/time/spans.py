@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Generic, Protocol, TypeVar
 
@@ -29,14 +29,21 @@ class SpansByTime(Generic[AnySpan]):
 
     def __init__(self, spans: Sequence[AnySpan]) -> None:
         self._spans = spans
-        self._starts = [span.start for span in spans]
         #: up to when the span, or one before it, lasts.
         self._furthest = list(accumulate((span.end for span in spans), max))
 
     def touching(self, first: int, last: int) -> list[AnySpan]:
         """Those that have an instant of [first, last], their own ends included, in order."""
-        candidates = self._spans[bisect_left(self._furthest, first) : bisect_right(self._starts, last)]
-        return [span for span in candidates if span.end >= first]
+        return list(self.each_touching(first, last))
+
+    def each_touching(self, first: int, last: int) -> Iterator[AnySpan]:
+        """The same, one after the other."""
+        for index in range(bisect_left(self._furthest, first), len(self._spans)):
+            span = self._spans[index]
+            if span.start > last:
+                return
+            if span.end >= first:
+                yield span
 
 
 class Timed(Protocol):

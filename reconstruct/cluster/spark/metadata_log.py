@@ -58,14 +58,11 @@ def _topic_settings(changes: DataFrame) -> DataFrame:
     settings = F.map_from_entries(F.transform(pairs, lambda pair: F.struct(pair[0], pair[1])))
     before = F.lag("state").over(Window.partitionBy("cluster_id", "subject").orderBy("offset"))
     is_new = before.isNull() & F.col("inferred_from").isNull()
-    return (
-        changes.where("subject_kind = 'config' AND topic IS NOT NULL")
-        .select(
-            "cluster_id",
-            "topic",
-            F.unix_micros("changed_at").alias("at"),
-            F.try_element_at(settings, F.lit(MIN_ISR)).try_cast("int").alias("min_isr"),
-            F.try_element_at(settings, F.lit(UNCLEAN)).try_cast("boolean").alias("unclean"),
-            is_new.alias("is_first"),
-        )
+    return changes.where("subject_kind = 'config' AND topic IS NOT NULL").select(
+        "cluster_id",
+        "topic",
+        F.unix_micros("changed_at").alias("at"),
+        F.try_element_at(settings, F.lit(MIN_ISR)).try_cast("int").alias("min_isr"),
+        F.try_element_at(settings, F.lit(UNCLEAN)).try_cast("boolean").alias("unclean"),
+        is_new.alias("is_first"),
     )

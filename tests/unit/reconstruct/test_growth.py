@@ -12,6 +12,7 @@ from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.bound_steps import EVER_AFTER, Drop, Fact, lower_steps, upper_steps
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetEvidence,
@@ -190,6 +191,20 @@ def test_offsets() -> None:
 
         executed = lines_executed(fold)
         assert len(rows) >= times
+        return executed
+
+    assert work(TIMES * SHORT) < 1.25 * TIMES * work(SHORT)
+
+
+def test_drops_that_nothing_ends() -> None:
+    """Of a follower that is never seen to fetch, though it is told to follow again and again."""
+
+    def work(times: int) -> int:
+        facts = [Fact(2 * number + 1, number) for number in range(times)]
+        drops = [Drop(2 * number, EVER_AFTER, floor=number) for number in range(times)]
+        steps = []
+        executed = lines_executed(lambda: steps.extend([*lower_steps(facts, drops), *upper_steps(facts, drops)]))
+        assert steps
         return executed
 
     assert work(TIMES * SHORT) < 1.25 * TIMES * work(SHORT)

@@ -14,12 +14,10 @@ from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import FINDING_HISTORY, LEADER_ELECTIONS
 from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS
 from ingest.run.pipeline import IngestOptions, ingest_paths
-from reconstruct import pipeline
 from reconstruct.engine import staging
 from reconstruct.kept.last_run import published, versions
 from reconstruct.kept.undoing import undo
 from reconstruct.pipeline import ReconstructReport, reconstruct
-from reconstruct.steps import Run
 from tests.figures import Figure
 from tests.support.budget import IS_HARD
 from tests.support.captures.lake import table_row_texts
@@ -49,7 +47,8 @@ def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_ro
     reordered: SharedLake, two_runs: TwoRuns, spark: Any, tmp_path: Path
 ) -> None:
     """Captures with their files renamed and shuffled, held against them as they were; one in slices before and after
-    them, the first run cut off."""
+    them, the first run cut off, held against ``--full``, in more parts: a copy's upper bound is that of when it was
+    ingested."""
     lake, told = two_runs.copied(spark, 2, tmp_path), two_runs.told
     assert [re.sub(": .*;", ";", one.how) for one in told] == [
         "everything was made anew",
@@ -68,43 +67,29 @@ def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_ro
         runs.setdefault(row.cluster_id, set()).add((row.first_seen_run, row.last_seen_run, row.withdrawn_run))
     assert runs.pop(SLICED, set()) <= {(1, 2, None), (2, 2, None), (1, 1, 2)}
     assert set().union(*runs.values()) == {(1, 2, None)}, "nothing new was of these clusters"
+    increments = hashes(lake)
+    with in_parts(spark, 3):
+        full = made(lake, full=True)
+    assert (full, full.how) == (told[-1], "everything was made anew")
+    assert {name: found for name, found in hashes(lake).items() if found != increments[name]} == {}
 
 
-def test_in_a_small_lake_all_is_made_again_and_the_rows_are_those_of_what_was_kept(
+def test_in_a_small_lake_all_folds_are_made_again(
     two_runs: TwoRuns, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second of two runs once more, behind the first, in more parts: the lake is a small one by then, of which
-    nothing but its other clusters is kept. What came in slices is held against itself: a copy's upper bound is that of
-    when it was ingested."""
+    """The second of two runs once more, behind the first: the lake is a small one by then."""
     lake = two_runs.copied(spark, 2, tmp_path)
     second, kept = hashes(lake), table_hashes(rows_of_tables(lake, (FOLDED_KEYS, JUDGED_ROWS)))
     undo(lake, silent, bronze=False)
     assert {name for name, found in hashes(lake).items() if found != second[name]} > {"silver.leader_and_isr_timeline"}
     monkeypatch.setattr(staging, "IN_MEMORY_BYTES", 1 << 40)
-    assert [goes_on(lake, monkeypatch, full=full) for full in (True, False)] == [(False, False), (True, True)]
-    with in_parts(spark, 3):
-        again = made(lake)
+    again = made(lake)
     assert (again, again.how) == (
         two_runs.told[1],
         f"folds made again: all; clusters left as they were: {len(REORDERED)}",
     )
     assert {name: found for name, found in hashes(lake).items() if found != second[name]} == {}
     assert table_hashes(rows_of_tables(lake, (FOLDED_KEYS, JUDGED_ROWS))) == kept, "what the next run goes on from"
-
-
-def goes_on(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, full: bool) -> tuple[bool, bool]:
-    """Whether a run takes some clusters alone, and goes on from what the last one kept. It ends as it begins."""
-    seen = []
-
-    def look(run: Run) -> None:
-        seen.append((isinstance(run.lake, OfClusters), run.is_kept))
-        raise Cut
-
-    with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "STEPS", (("a look", (look,)),))
-        with pytest.raises(Cut):
-            made(lake, full=full)
-    return seen[0]
 
 
 def rows_of(lake: OfClusters) -> dict[str, list[str]]:

@@ -232,7 +232,7 @@ MECHANISMS: Final = (
     Mechanism(
         2,
         "Log end offset and high watermark of each replica, and which of them moves first",
-        ("reconstruct.offsets.timeline", "reconstruct.offsets.bound_inference"),
+        ("reconstruct.offsets.timeline", "reconstruct.offsets.inference.replicas"),
         ("silver.replica_offset_timeline", "silver.offset_observations"),
         ("R30", "R31", "R32"),
         (*_FAILOVER, "quiet-3.9.1"),
@@ -257,7 +257,7 @@ MECHANISMS: Final = (
     Mechanism(
         2,
         "A write with acks=all waits for the slowest of the ISR, until it is taken out and the high watermark moves",
-        ("reconstruct.offsets.bound_inference", "reconstruct.offsets.rules.isr_moves"),
+        ("reconstruct.offsets.inference.isr", "reconstruct.offsets.rules.isr_moves"),
         ("silver.leader_and_isr_timeline", "silver.replica_offset_timeline"),
         ("R34", "R38"),
         (*_FAILOVER, *_UNCLEAN),
@@ -299,7 +299,7 @@ MECHANISMS: Final = (
     Mechanism(
         3,
         "A leader raises its high watermark to the smallest log end of the ISR",
-        ("reconstruct.offsets.bound_inference", "reconstruct.offsets.messages:PRINTED_OFFSETS"),
+        ("reconstruct.offsets.inference.isr", "reconstruct.offsets.messages:PRINTED_OFFSETS"),
         ("silver.offset_observations", "silver.replica_offset_timeline"),
         ("R30", "R34"),
         ("quiet-0.8.2.2", "quiet-3.9.1"),
@@ -326,7 +326,7 @@ MECHANISMS: Final = (
     Mechanism(
         3,
         "A follower takes min(leader's high watermark, own log end), which needs a second fetch",
-        ("reconstruct.offsets.role_spans", "reconstruct.offsets.bound_inference"),
+        ("reconstruct.offsets.role_spans", "reconstruct.offsets.inference.replicas"),
         ("silver.replica_offset_timeline",),
         ("R32",),
         _FAILOVER,

@@ -76,14 +76,16 @@ def find_role_spans(evidence: OffsetEvidence, values: Mapping[Key, Sequence[Time
         slack = evidence.clocks.slack_us(replica)
         known = sorted(values.get((replica, oe.HIGH_WATERMARK), ()), key=lambda v: (v.earliest, v.latest, v.offset))
         own = [value for value in known if not value.is_minimum]
+        before: RoleSpan | None = None
         for event, change in zip(events, _next_changes(events), strict=True):
             if event.kind not in (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS):
                 continue
             role = _role_of(event, change, slack)
             if role.is_leader or role.leader == UNKNOWN_LEADER:
                 result.append(role)
-                continue
-            result += [_proven(piece, own) for piece in reigns.pieces(role)]
+            else:
+                result += [_proven(piece, own) for piece in reigns.pieces(role, before)]
+            before = role
     return sorted(result, key=lambda role: (role.start, role.replica_id))
 
 
@@ -129,9 +131,14 @@ class _Reigns:
             self._first_epochs[state.leader] = min(known, state.leader_epoch)
         self._is_complete = min(self._first_epochs.values(), default=None) == 0
 
-    def pieces(self, role: RoleSpan) -> Iterator[RoleSpan]:
-        """A follower's role span, divided where its leader's reign ended, by the leader's log or by what was
-        decided."""
+    def pieces(self, role: RoleSpan, before: RoleSpan | None) -> Iterator[RoleSpan]:
+        """A follower's role span, divided where its leader's reign ended, by the leader's log or by what was decided.
+        Of one that only goes on with the span ``before``, those that are not pieces of that, too."""
+        goes_on = before is not None and (before.leader, before.end, before.ended) == (
+            role.leader,
+            role.end,
+            role.ended,
+        )
         slack = self._clocks.slack_us(role.leader)
         ends = self._ends.get(role.leader, [])
         breaks = ends[bisect_right(ends, role.begun - slack) : bisect_left(ends, role.ended + slack)]
@@ -139,6 +146,8 @@ class _Reigns:
         begins += [(max(role.start, at + slack), max(role.begun, at - slack)) for at in breaks]
         untils = [*((min(at - slack, role.end), min(at + slack, role.ended)) for at in breaks), (role.end, role.ended)]
         for (start, begun), (end, ended) in zip(begins, untils, strict=True):
+            if goes_on and start > role.start and begun >= role.logged_at:
+                return
             yield self._cut(replace(role, start=start, end=end, begun=begun, ended=ended))
 
     def _cut(self, role: RoleSpan) -> RoleSpan:

@@ -28,9 +28,11 @@ from typing import Final
 
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, KafkaVersion
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.bound_inference import Facts, infer_between_replicas, infer_over_isr, infer_within_replica
 from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, interval_at
 from reconstruct.offsets.evidence import LINE_TO_VALUE_US, OffsetBounds, OffsetEvidence
+from reconstruct.offsets.inference.facts import Facts
+from reconstruct.offsets.inference.isr import infer_over_isr
+from reconstruct.offsets.inference.replicas import infer_between_replicas, infer_within_replica
 from reconstruct.offsets.probe_answers import with_probe_answers
 from reconstruct.offsets.role_spans import RoleSpan, drops_of, find_role_spans
 from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets

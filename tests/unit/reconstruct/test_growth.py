@@ -178,9 +178,35 @@ def offsets(times: int) -> tuple[OffsetEvidence, list[IsrMove]]:
     return OffsetEvidence(observations, events, decided, covered), moves
 
 
-def test_offsets() -> None:
+def restarts(times: int) -> tuple[OffsetEvidence, list[IsrMove]]:
+    """Replica 3 starts again and again; each time leader 1 is told that it leads, and the others whom they follow."""
+    observations, events, decided, moves = [], [], [], []
+    for number in range(times):
+        at = 100 * SECOND * number
+        events.append(ReplicaEvent(3, ReplicaEventKind.STARTED, at + 40 * SECOND, evidence_id=f"e{number}.started"))
+        for replica in WHOLE:
+            kind = ReplicaEventKind.LEADS if replica == 1 else ReplicaEventKind.FOLLOWS
+            told = ReplicaEvent(replica, kind, at + 41 * SECOND, leader=1, evidence_id=f"e{number}.{replica}")
+            events.append(told)
+            for step in range(1, 5):
+                for kind_of in (oe.HIGH_WATERMARK, oe.LOG_END_OFFSET) if replica != 2 else ():
+                    offset = 100 * number + 10 * step + (kind_of == oe.LOG_END_OFFSET)
+                    seen = OffsetObservation(replica, kind_of, offset, at + step * 20 * SECOND, source=oe.PROBE)
+                    observations.append(seen)
+        for part, isr in enumerate((WHOLE, SMALL)):
+            decided.append(DecidedState(at + 50 * part * SECOND, at + 50 * (part + 1) * SECOND, 1, 0, isr))
+        moves += [
+            IsrMove(1, 3, kind, at + after * SECOND, evidence_id=f"m{number}.{after}")
+            for kind, after in ((IsrMoveKind.LEFT, 50), (IsrMoveKind.JOINED, 100))
+        ]
+    covered = {replica: [(-SECOND, 100 * SECOND * times)] for replica in WHOLE}
+    return OffsetEvidence(observations, events, decided, covered), moves
+
+
+@pytest.mark.parametrize("history", [offsets, restarts])
+def test_offsets(history: Callable[[int], tuple[OffsetEvidence, list[IsrMove]]]) -> None:
     def work(times: int) -> int:
-        evidence, moves = offsets(times)
+        evidence, moves = history(times)
         rows = []
 
         def fold() -> None:

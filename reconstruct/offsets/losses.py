@@ -31,6 +31,8 @@ from reconstruct.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
+from reconstruct.time.instants import at_of
+from reconstruct.time.spans import each_from
 
 UNCLEAN_ELECTION: Final = DivergenceType.UNCLEAN_ELECTION
 CLEAN_ELECTION: Final = "clean_election"
@@ -123,8 +125,17 @@ class _Known:
 
     def __init__(self, evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> None:
         self.evidence = evidence
-        self._events: dict[tuple[int, tuple[ReplicaEventKind, ...]], Sequence[ReplicaEvent]] = {}
+        self.replicas: Final = sorted({event.replica_id for event in evidence.events})
+        self._events: dict[tuple[int, tuple[ReplicaEventKind, ...]], list[ReplicaEvent]] = {}
+        self._led: dict[tuple[int, int | None], ReplicaEvent] = {}
+        self._followed: dict[tuple[int, int | None], list[ReplicaEvent]] = {}
+        for event in sorted(evidence.events, key=at_of):
+            if event.kind is ReplicaEventKind.LEADS:
+                self._led.setdefault((event.replica_id, event.leader_epoch), event)
+            elif event.kind is ReplicaEventKind.FOLLOWS:
+                self._followed.setdefault((event.replica_id, event.leader), []).append(event)
         self._bounds: dict[int, list[OffsetBounds]] = {}
+        self._highest: dict[tuple[int, int], list[OffsetBounds | None]] = {}
         for row in sorted(bounds, key=lambda row: row.valid_from):
             self._bounds.setdefault(row.replica_id, []).append(row)
         self._named: dict[tuple[int, int | None], list[OffsetObservation]] = {}
@@ -138,10 +149,18 @@ class _Known:
             of_replica.sort(key=_observed_at)
 
     def events_of(self, replica: int, *kinds: ReplicaEventKind) -> Sequence[ReplicaEvent]:
-        """What the replica did; of all ``kinds`` where none is given."""
+        """What the replica did, in the order of time."""
         if (replica, kinds) not in self._events:
-            self._events[replica, kinds] = self.evidence.events_of(replica, *kinds)
+            self._events[replica, kinds] = sorted(self.evidence.events_of(replica, *kinds), key=at_of)
         return self._events[replica, kinds]
+
+    def led(self, replica: int, leader_epoch: int) -> ReplicaEvent | None:
+        """The first line in which it becomes leader in that epoch."""
+        return self._led.get((replica, leader_epoch))
+
+    def followed(self, replica: int, leader: int, since: int) -> ReplicaEvent | None:
+        """The first line from ``since`` on in which it follows that leader."""
+        return next(each_from(self._followed.get((replica, leader), ()), since), None)
 
     def bounds_of(self, replica: int) -> Sequence[OffsetBounds]:
         """Its bounds, in order."""
@@ -150,6 +169,17 @@ class _Known:
     def bounds_about(self, replica: int, instant: int, slack: int) -> list[OffsetBounds]:
         """The bounds at every instant that ``instant`` may have been; none where there are none at any of them."""
         return intervals_over(self.bounds_of(replica), instant - slack, instant + slack)
+
+    def highest_committed(self, replica: int, since: int, until: int) -> OffsetBounds | None:
+        """Of its bounds after ``since`` that begin before ``until`` the first with the highest lower bound of its high
+        watermark. As long as one leader reigns this is asked with one ``since`` at each election."""
+        rows = self.bounds_of(replica)
+        first = bisect_right(rows, since, key=lambda row: row.end)
+        last = max(bisect_left(rows, until, key=lambda row: row.valid_from), first)
+        highest = self._highest.setdefault((replica, first), [None])
+        for row in rows[first + len(highest) - 1 : last]:
+            highest.append(_higher(highest[-1], row) if row.end > row.valid_from else highest[-1])
+        return highest[last - first]
 
     def named_for(self, replica: int, leader_epoch: int) -> Sequence[OffsetObservation]:
         """Where the epoch begins, or the log ended then, as its lineage and lines say."""
@@ -162,6 +192,12 @@ class _Known:
 
 
 _observed_at: Final = attrgetter("observed_at")
+
+
+def _higher(best: OffsetBounds | None, row: OffsetBounds) -> OffsetBounds | None:
+    """The one of which the high watermark's lower bound is higher; the first of equal ones."""
+    known, more = None if best is None else best.high_watermark_lower, row.high_watermark_lower
+    return best if more is None or (known is not None and known >= more) else row
 
 
 def _judge(
@@ -207,12 +243,10 @@ def _leadership(known: _Known, state: DecidedState) -> ReplicaEvent | None:
     """The new leader's own line of its becoming leader, the first after the decision."""
     slack = known.evidence.clocks.between_us(state.leader, DECISIONS)
     since, until = state.valid_from + slack, earlier(state.end, slack)
-    found = [
-        event
-        for event in known.events_of(state.leader, ReplicaEventKind.LEADS)
-        if (event.leader_epoch == state.leader_epoch or since <= event.at < until)
-    ]
-    return min(found, key=lambda event: event.at, default=None)
+    of_epoch = known.led(state.leader, state.leader_epoch)
+    following = next(each_from(known.events_of(state.leader, ReplicaEventKind.LEADS), since), None)
+    found = [event for event in (of_epoch, following) if event is not None and (event is of_epoch or event.at < until)]
+    return min(found, key=at_of, default=None)
 
 
 def _epoch_start(
@@ -242,7 +276,9 @@ def _epoch_start(
 
 
 def _loaded_before(known: _Known, began: ReplicaEvent) -> OffsetObservation | None:
-    since = max((e.at for e in known.events_of(began.replica_id, *_ROLES) if e.at < began.at), default=0)
+    roles = known.events_of(began.replica_id, *_ROLES)
+    before = bisect_left(roles, began.at, key=at_of)
+    since = roles[before - 1].at if before else 0
     found = known.printed_log_ends(began.replica_id, since + 1, began.at)
     return max(found, key=lambda o: o.observed_at, default=None)
 
@@ -254,14 +290,7 @@ def _least_log_end(over: Sequence[OffsetBounds]) -> int | None:
 
 def _committed(known: _Known, leader: int, since: int, until: int) -> tuple[int | None, tuple[str, ...]]:
     """The highest high watermark that the last leader is proven to have reached before another was decided."""
-    rows = known.bounds_of(leader)
-    begun = bisect_left(rows, until, key=lambda row: row.valid_from)
-    reached = [
-        row
-        for row in rows[bisect_right(rows, since, key=lambda row: row.end) : begun]
-        if row.high_watermark_lower is not None and row.end > row.valid_from
-    ]
-    best = max(reached, key=lambda row: (row.high_watermark_lower or 0, -row.valid_from), default=None)
+    best = known.highest_committed(leader, since, until)
     return (None, ()) if best is None else (best.high_watermark_lower, best.evidence)
 
 
@@ -272,38 +301,37 @@ def _log_end(known: _Known, leader: int, decided_at: int) -> int | None:
     is exact.
     """
     slack = known.evidence.clocks.between_us(leader, DECISIONS)
-    starts = sorted(event.at for event in known.events_of(leader, ReplicaEventKind.STARTED))
-    since = next((at for at in starts if at + slack >= decided_at), None)
-    if since is None or since - slack < decided_at:
+    started = next(each_from(known.events_of(leader, ReplicaEventKind.STARTED), decided_at - slack), None)
+    if started is None or started.at - slack < decided_at:
         return None  # it did not return, or nobody knows whether it did
-    until = min((event.at for event in known.events_of(leader, *_ROLES) if event.at > since), default=EVER_AFTER)
-    return max((o.offset for o in known.printed_log_ends(leader, since, until)), default=None)
+    following = next(each_from(known.events_of(leader, *_ROLES), started.at + 1), None)
+    until = EVER_AFTER if following is None else following.at
+    return max((o.offset for o in known.printed_log_ends(leader, started.at, until)), default=None)
 
 
 def _diverging(known: _Known, state: DecidedState, start: int) -> Iterable[DivergingReplica]:
     """Replicas that followed the new leader with records of their own above where its epoch began."""
     evidence = known.evidence
     until = state.end
-    replicas = sorted({event.replica_id for event in evidence.events} - {state.leader})
-    for replica in replicas:
+    for replica in known.replicas:
+        if replica == state.leader:
+            continue
         slack = evidence.clocks.between_us(replica, DECISIONS)
-        acts = [e for e in known.events_of(replica) if e.at >= state.valid_from - slack]
-        follows = next(
-            (
-                e
-                for e in acts
-                if (e.kind, e.leader) == (ReplicaEventKind.FOLLOWS, state.leader) and e.at >= state.valid_from + slack
-            ),
-            None,
-        )
+        follows = known.followed(replica, state.leader, state.valid_from + slack)
+        if follows is None:
+            continue
         had = _log_end(known, replica, state.valid_from)
         if had is None:
             decisions = evidence.clocks.slack_us(DECISIONS)
             had = _least_log_end(known.bounds_about(replica, state.valid_from, decisions))
-        if follows is None or had is None or had <= start:
+        if had is None or had <= start:
             continue
-        cuts = [e for e in acts if e.kind is ReplicaEventKind.TRUNCATED and e.offset is not None]
-        kept = min([had, *(e.offset for e in cuts if e.offset is not None)])
-        if kept > start:
-            ids = tuple(sorted({follows.evidence_id, *(e.evidence_id for e in cuts)}))
-            yield DivergingReplica(replica, start, kept, min(follows.at, until), ids)
+        ids, kept = {follows.evidence_id}, had
+        for cut in each_from(known.events_of(replica, ReplicaEventKind.TRUNCATED), state.valid_from - slack):
+            if cut.offset is not None:
+                ids.add(cut.evidence_id)
+                kept = min(kept, cut.offset)
+                if kept <= start:
+                    break
+        else:
+            yield DivergingReplica(replica, start, kept, min(follows.at, until), tuple(sorted(ids)))

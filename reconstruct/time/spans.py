@@ -59,3 +59,8 @@ AnyTimed = TypeVar("AnyTimed", bound=Timed)
 def within(items: Sequence[AnyTimed], first: int, last: int | None) -> Sequence[AnyTimed]:
     """Those of an instant of [first, last], or from ``first`` on, of ``items`` in the order of time."""
     return items[bisect_left(items, first, key=at_of) : None if last is None else bisect_right(items, last, key=at_of)]
+
+
+def each_from(items: Sequence[AnyTimed], first: int) -> Iterator[AnyTimed]:
+    """Those from the instant ``first`` on, one after the other, of ``items`` in the order of time."""
+    return map(items.__getitem__, range(bisect_left(items, first, key=at_of), len(items)))

@@ -186,7 +186,7 @@ def restarts(times: int) -> tuple[OffsetEvidence, list[IsrMove]]:
         events.append(ReplicaEvent(3, ReplicaEventKind.STARTED, at + 40 * SECOND, evidence_id=f"e{number}.started"))
         for replica in WHOLE:
             kind = ReplicaEventKind.LEADS if replica == 1 else ReplicaEventKind.FOLLOWS
-            told = ReplicaEvent(replica, kind, at + 41 * SECOND, leader=1, evidence_id=f"e{number}.{replica}")
+            told = ReplicaEvent(replica, kind, at + 41 * SECOND, None, 1, number, f"e{number}.{replica}")
             events.append(told)
             for step in range(1, 5):
                 for kind_of in (oe.HIGH_WATERMARK, oe.LOG_END_OFFSET) if replica != 2 else ():
@@ -194,7 +194,7 @@ def restarts(times: int) -> tuple[OffsetEvidence, list[IsrMove]]:
                     seen = OffsetObservation(replica, kind_of, offset, at + step * 20 * SECOND, source=oe.PROBE)
                     observations.append(seen)
         for part, isr in enumerate((WHOLE, SMALL)):
-            decided.append(DecidedState(at + 50 * part * SECOND, at + 50 * (part + 1) * SECOND, 1, 0, isr))
+            decided.append(DecidedState(at + 50 * part * SECOND, at + 50 * (part + 1) * SECOND, 1, number, isr))
         moves += [
             IsrMove(1, 3, kind, at + after * SECOND, evidence_id=f"m{number}.{after}")
             for kind, after in ((IsrMoveKind.LEFT, 50), (IsrMoveKind.JOINED, 100))

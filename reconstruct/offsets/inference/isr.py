@@ -54,8 +54,8 @@ class _Stretch:
 class _Known(NamedTuple):
     """From ``start`` on: what the leader had committed, at most, at ``since``. What a member has later is no less.
 
-    By then it had fallen until ``fell_until`` at the latest, and until ``lost_until`` after it had ``followed`` this
-    leader, which it did then at the earliest.
+    Until then the member may have fallen, the last time up to ``fell_until``, and up to ``lost_until`` in what it had
+    of this leader, whom it follows from ``followed`` on at the earliest.
     """
 
     start: int

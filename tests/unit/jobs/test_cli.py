@@ -43,10 +43,8 @@ def error_of(capsys, *argv: str) -> str:
 
 
 def test_starting_takes_no_spark():
-    began = time.monotonic()
     code = "import sys, jobs.cli; jobs.cli.build_parser(); sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert time.monotonic() - began < 20
 
 
 def test_version(capsys):
@@ -415,11 +413,11 @@ def test_capture_stops_on_sigterm_with_a_summary_and_without_spark(tmp_path):
         text=True,
     )
     copy = tmp_path / "c/broker-1/logs/server.log"
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not copy.exists() and time.monotonic() < until:
         time.sleep(0.05)
     process.terminate()
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "62 bytes of logs" in output
     assert copy.read_bytes() == (tmp_path / "logs/server.log").read_bytes()

@@ -84,7 +84,10 @@ class FakeCluster:
 
 
 class FakeBroker:
-    """One broker, listening from its making to ``close``. ``asked`` counts requests by (name, version)."""
+    """One broker, listening from its making to ``close``.
+
+    ``order`` has the names of requests as they came, ``asked`` counts those that were answered, by (name, version).
+    """
 
     def __init__(
         self, cluster: FakeCluster, broker_id: int, versions: Mapping[int, tuple[int, int]] = SINCE_3_9, port: int = 0
@@ -92,6 +95,7 @@ class FakeBroker:
         self.cluster = cluster
         self.broker_id = broker_id
         self.versions = versions
+        self.order: list[str] = []
         self.asked: Counter[tuple[str, int]] = Counter()
         self.largest_request = 0
         self._cached: dict[bytes, bytes] = {}
@@ -152,9 +156,11 @@ class FakeBroker:
             return bytes(refusal.encode(header=True))
         if message is None or known is None or not known[0] <= version <= known[1]:
             return None
+        name = message.__name__.removesuffix("Request")
+        self.order.append(name)
         while key in _FORWARDED and self.cluster.has_no_controller.is_set():
             time.sleep(0.02)
-        self.asked[message.__name__.removesuffix("Request"), version] += 1
+        self.asked[name, version] += 1
         self.largest_request = max(self.largest_request, len(data))
         rest = data[:4] + data[8:]
         if self.is_static and rest in self._cached:

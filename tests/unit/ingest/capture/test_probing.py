@@ -8,7 +8,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,51 @@ def cluster() -> Iterator[FakeCluster]:
         broker.close()
 
 
+def params(out: Path, broker: FakeBroker, **more: Any) -> CaptureParams:
+    given: dict[str, Any] = {"interval_s": 0.1, "request_timeout_s": 20.0} | more
+    return CaptureParams(str(out), bootstrap_servers=broker.address, **given)
+
+
 def capture(out: Path, broker: FakeBroker, **more: Any) -> CaptureSummary:
-    given: dict[str, Any] = {"rounds": 2, "interval_s": 0.1, "request_timeout_s": 2.0} | more
-    return run_capture(CaptureParams(str(out), bootstrap_servers=broker.address, **given), threading.Event())
+    """One round: each broker takes part in the last one, however busy the machine, and may miss those before it."""
+    return run_capture(params(out, broker, rounds=1, **more), threading.Event())
+
+
+class Running:
+    """A capture in a thread of its own, round after round until the ``with`` ends; ``summary`` is there then."""
+
+    def __init__(self, given: CaptureParams) -> None:
+        self.said: list[str] = []
+        self.summary: CaptureSummary
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(given,))
+
+    def _run(self, given: CaptureParams) -> None:
+        self.summary = run_capture(given, self._stop, self.said.append)
+
+    def __enter__(self) -> Running:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def wait_for(self, holds: Callable[[], object]) -> None:
+        """Wait until it holds, for a minute at most, however busy the machine."""
+        until = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < until, self.said
+            time.sleep(0.02)
+
+    def wait_until_said(self, words: str) -> None:
+        self.wait_for(lambda: any(words in sentence for sentence in self.said))
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Those that are written whole: none while there is no such file."""
+    written = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in written[: written.rfind("\n") + 1].splitlines()]
 
 
 def offsets(path: Path) -> set[tuple[int, int, str, int, int]]:
@@ -84,14 +122,14 @@ def test_every_replica_tells_its_log_end_and_the_leader_its_high_watermark(clust
         (2, -1, "orders", 1, 7),
         (2, -1, "audit", 0, 0),
     }
-    assert one.asked["ListOffsets", asked] == 4
-    assert summary.answers == 16
+    assert one.asked["ListOffsets", asked] == 2
+    assert summary.answers == 8
     assert summary.missed == ()
 
 
 def test_a_line_is_as_the_captures_have_it(cluster, tmp_path):
     broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
-    capture(tmp_path / "c", broker[0], rounds=1)
+    capture(tmp_path / "c", broker[0])
     (entry, *_) = lines(tmp_path / "c/probes-1.jsonl")
     assert list(entry) == ["sent_at", "received_at", "broker", "replica_id", "topic", "partition", "offset"]
     assert 0 <= entry["received_at"] - entry["sent_at"] < 5000
@@ -120,12 +158,14 @@ def test_a_broker_that_knows_no_reassignments_or_log_dirs_is_not_asked_for_them(
 
 
 def test_descriptions_are_written_once_while_they_stay_the_same(cluster, tmp_path):
+    def told() -> list[dict[str, Any]]:
+        return [e for e in lines(tmp_path / "c/descriptions.jsonl") if e["broker"] == 1]
+
     broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
-    capture(tmp_path / "c", broker[0], rounds=6, metadata_every=1, interval_s=0.05)
-    told = [e for e in lines(tmp_path / "c/descriptions.jsonl") if e["broker"] == 1]
-    assert sum(e["description"] == "cluster" for e in told) >= 3
-    assert sorted(e["topic"] for e in told if e["description"] == "topic") == ["audit", "orders"]
-    (orders,) = (e for e in told if e.get("topic") == "orders")
+    with Running(params(tmp_path / "c", broker[0], metadata_every=1, interval_s=0.05)) as capture:
+        capture.wait_for(lambda: [e["description"] for e in told()].count("cluster") >= 3)
+    assert sorted(e["topic"] for e in told() if e["description"] == "topic") == ["audit", "orders"]
+    (orders,) = (e for e in told() if e.get("topic") == "orders")
     assert orders["partitions"][1] | {"leader_epoch": None, "offline_replicas": None, "error_code": 0} == {
         "partition": 1,
         "error_code": 0,
@@ -140,7 +180,7 @@ def test_descriptions_are_written_once_while_they_stay_the_same(cluster, tmp_pat
 def test_lags_of_log_directories_and_reassignments_are_recorded(cluster, tmp_path):
     cluster.reassigning = {("orders", 0): ([3], [2])}
     broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
-    capture(tmp_path / "c", broker[0], rounds=1)
+    capture(tmp_path / "c", broker[0])
     lags = {
         (e["broker"], e["topic"], e["partitions"][0]["partition"]): e["partitions"][0]["offset_lag"]
         for e in lines(tmp_path / "c/log-dirs.jsonl")
@@ -158,7 +198,7 @@ def test_a_refused_description_is_said_and_the_rest_recorded(cluster, tmp_path):
     cluster.log_dir_error = 31
     broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
     summary = capture(tmp_path / "c", broker[0])
-    assert summary.answers == 16
+    assert summary.answers == 8
     assert "log dirs of broker 1 not recorded: no permission to DESCRIBE the cluster" in summary.missed
 
 
@@ -256,7 +296,7 @@ def test_a_listener_that_never_answers_the_handshake_of_tls_is_out_in_time():
         began = time.monotonic()
         with pytest.raises(BrokerUnreachable, match="does not answer in time"):
             BrokerClient("127.0.0.1", listening.getsockname()[1], {"security_protocol": "SSL"}, timeout_s=0.5)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
 
 
 def test_what_is_no_broker_at_all_is_one_sentence():
@@ -279,7 +319,7 @@ def test_what_is_no_broker_at_all_is_one_sentence():
 def test_no_request_is_larger_than_asked(cluster, tmp_path):
     cluster.partitions = {("t", number): ([1], number, number) for number in range(25)}
     broker = FakeBroker(cluster, 1)
-    capture(tmp_path / "c", broker, rounds=1, partitions_per_request=10)
+    capture(tmp_path / "c", broker, partitions_per_request=10)
     assert broker.asked["ListOffsets", 5] == 6
     assert len(offsets(tmp_path / "c/probes-1.jsonl")) == 50
 
@@ -287,51 +327,35 @@ def test_no_request_is_larger_than_asked(cluster, tmp_path):
 def test_no_broker_is_asked_more_often_than_allowed(cluster, tmp_path):
     cluster.partitions = {("t", number): ([1], number, number) for number in range(30)}
     broker = FakeBroker(cluster, 1)
-    capture(tmp_path / "c", broker, rounds=1, partitions_per_request=1, max_requests_per_second=20, duration_s=1.0)
-    # a second's permits may be saved up, and what is under way at the end is finished
-    assert sum(broker.asked.values()) <= 20 + 20 * 4
+    began = time.monotonic()
+    with Running(params(tmp_path / "c", broker, partitions_per_request=1, max_requests_per_second=20)) as capture:
+        capture.wait_for(lambda: broker.asked["ListOffsets", 5] >= 35)
+    # a second's permits may be saved up
+    assert broker.asked["ListOffsets", 5] <= 20 + 20 * (time.monotonic() - began)
 
 
 def test_a_broker_that_is_killed_and_started_again_costs_only_its_own_answers(cluster, tmp_path):
     one, two = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
-    stop, said = threading.Event(), []
-    is_back = threading.Event()
-
-    def report(sentence: str) -> None:
-        said.append(sentence)
-        if "of broker 2 not recorded" in sentence:
-            FakeBroker(cluster, 2, port=two.port)
-        if "of broker 2 recorded again" in sentence:
-            is_back.set()
-
-    params = CaptureParams(str(tmp_path / "c"), bootstrap_servers=one.address, interval_s=0.1, request_timeout_s=2.0)
-    results: list[CaptureSummary] = []
-    thread = threading.Thread(target=lambda: results.append(run_capture(params, stop, report)))
-    thread.start()
-    for _ in range(400):
-        if (tmp_path / "c/probes-2.jsonl").exists():
-            break
-        stop.wait(0.05)
-    two.close()
-    assert is_back.wait(20), said
-    stop.set()
-    thread.join(20)
-    (summary,) = results
-    assert [sentence for sentence in summary.missed if "broker 1" in sentence] == []
+    probes = tmp_path / "c/probes-1.jsonl"
+    with Running(params(tmp_path / "c", one)) as capture:
+        capture.wait_for(lambda: lines(tmp_path / "c/probes-2.jsonl"))
+        two.close()
+        capture.wait_until_said("of broker 2 not recorded")
+        before = len(lines(probes))
+        capture.wait_for(lambda: len(lines(probes)) >= before + 9)  # three rounds without broker 2
+        FakeBroker(cluster, 2, port=two.port)
+        capture.wait_until_said("of broker 2 recorded again")
+    assert [sentence for sentence in capture.summary.missed if "broker 1" in sentence] == []
     told = [entry for entry in lines(tmp_path / "c/missed.jsonl") if entry["of"] == "broker 2"]
     assert [entry["missed_to"] is None for entry in told] == [True, False]
-    rounds = sorted({entry["sent_at"] for entry in lines(tmp_path / "c/probes-1.jsonl")})
-    assert max(b - a for a, b in pairwise(rounds)) < 2000
 
 
 def test_a_partition_that_moves_is_followed_to_its_new_broker(cluster, tmp_path):
     one, two = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
-    capture(tmp_path / "c", one, rounds=1)
+    capture(tmp_path / "c", one)
     cluster.partitions["orders", 0] = ([2], 20, 20)
-    stop = threading.Event()
-    stop_after(stop, lambda: (2, -1, "orders", 0, 20) in offsets(tmp_path / "c/probes-2.jsonl"))
-    run_capture(CaptureParams(str(tmp_path / "c"), bootstrap_servers=two.address, interval_s=0.1), stop)
-    assert (2, -1, "orders", 0, 20) in offsets(tmp_path / "c/probes-2.jsonl")
+    with Running(params(tmp_path / "c", two)) as later:
+        later.wait_for(lambda: (2, -1, "orders", 0, 20) in offsets(tmp_path / "c/probes-2.jsonl"))
 
 
 NO_METADATA_LOG = (
@@ -361,12 +385,15 @@ def test_a_quorum_and_who_is_fenced_and_eligible_is_described(cluster, tmp_path)
     cluster.fenced = {3}
     cluster.elr = {("orders", 1): ([2], [1])}
     cluster.reassigning = {("orders", 0): ([3], [2])}
-    summary = capture(tmp_path / "c", one, rounds=4, interval_s=0.4)
-    assert summary.missed == (NO_METADATA_LOG,)
+    with Running(params(tmp_path / "c", one)) as capture:
+        capture.wait_for(lambda: len(of_kind(tmp_path / "c", "quorum")) > 1)
+        capture.wait_for(lambda: lines(tmp_path / "c/reassignments.jsonl"))
+        for broker in (1, 2):  # its first round, with all descriptions, is over
+            capture.wait_for(lambda path=tmp_path / f"c/probes-{broker}.jsonl": lines(path))
+    assert capture.summary.missed == (NO_METADATA_LOG,)
     quorum = of_kind(tmp_path / "c", "quorum")
     assert {(e["leader"], e["leader_epoch"], e["high_watermark"], e["broker"]) for e in quorum} == {(101, 4, 51, 1)}
     assert [(voter["id"], voter["log_end_offset"]) for voter in quorum[0]["voters"]] == [(101, 151), (102, 152)]
-    assert len(quorum) > 1
     registered = of_kind(tmp_path / "c", "registered_brokers")
     assert [[(b["id"], b["is_fenced"]) for b in e["brokers"]] for e in registered] == [
         [(1, False), (2, False), (3, True)]
@@ -381,8 +408,9 @@ def test_a_quorum_and_who_is_fenced_and_eligible_is_described(cluster, tmp_path)
 
 def test_before_4_0_no_answer_names_fenced_brokers(cluster, tmp_path):
     one = FakeBroker(cluster, 1, KRAFT_3_9)
-    capture(tmp_path / "c", one, rounds=3)
-    assert of_kind(tmp_path / "c", "quorum")
+    with Running(params(tmp_path / "c", one)) as capture:
+        capture.wait_for(lambda: of_kind(tmp_path / "c", "quorum"))
+        capture.wait_for(lambda: lines(tmp_path / "c/probes-1.jsonl"))
     assert of_kind(tmp_path / "c", "registered_brokers") == of_kind(tmp_path / "c", "topic_elr") == []
     assert not any(name == "DescribeCluster" for name, _ in one.asked)
 
@@ -391,39 +419,33 @@ def test_while_no_controller_is_active_the_brokers_are_asked_on(cluster, tmp_pat
     one = FakeBroker(cluster, 1, KRAFT_4_0)
     cluster.partitions = ALONE
     cluster.has_no_controller.set()
-    out, stop, is_back = tmp_path / "c", threading.Event(), threading.Event()
-    said: list[str] = []
+    out = tmp_path / "c"
 
-    def report(sentence: str) -> None:
-        said.append(sentence)
-        if "not recorded" in sentence:
-            cluster.has_no_controller.clear()
-        if "recorded again" in sentence:
-            is_back.set()
+    def asks_on() -> bool:
+        """While one attempt at the quorum lasted, the broker was asked for three rounds."""
+        attempts = [number for number, name in enumerate(one.order) if name == "DescribeQuorum"]
+        return any(one.order[a:b].count("ListOffsets") >= 6 for a, b in pairwise(attempts))
 
-    params = CaptureParams(str(out), bootstrap_servers=one.address, interval_s=0.1, request_timeout_s=0.5)
-    results: list[CaptureSummary] = []
-    thread = threading.Thread(target=lambda: results.append(run_capture(params, stop, report)))
-    thread.start()
-    assert is_back.wait(20), said
-    stop.set()
-    thread.join(20)
-    own, sentence = results[0].missed
-    assert own == NO_METADATA_LOG
+    with Running(params(out, one, request_timeout_s=0.5)) as capture:
+        capture.wait_for(asks_on)
+        capture.wait_until_said("the quorum not recorded")
+        cluster.has_no_controller.clear()
+        capture.wait_until_said("the quorum recorded again")
+    (sentence,) = (sentence for sentence in capture.summary.missed if sentence.startswith("the quorum"))
     assert sentence.startswith("the quorum not recorded for ")
     assert "no active controller answers: " in sentence
-    told = lines(out / "missed.jsonl")
-    assert {entry["source"] for entry in told} == {"the metadata log", "the quorum"}
-    rounds = sorted({entry["sent_at"] for entry in lines(out / "probes-1.jsonl")})
-    assert max(b - a for a, b in pairwise(rounds)) < 450
+    assert NO_METADATA_LOG in capture.summary.missed
+    assert {entry["source"] for entry in lines(out / "missed.jsonl")} >= {"the metadata log", "the quorum"}
 
 
 def test_no_permission_to_describe_the_quorum_is_one_sentence(cluster, tmp_path):
     one = FakeBroker(cluster, 1, KRAFT_4_0)
     cluster.partitions = ALONE
     cluster.quorum_error = 31
-    summary = capture(tmp_path / "c", one, rounds=3)
-    assert summary.missed == (NO_METADATA_LOG, "the quorum not recorded: no permission to DESCRIBE the cluster")
+    with Running(params(tmp_path / "c", one)) as capture:
+        capture.wait_until_said("the quorum not recorded")
+    summary = capture.summary
+    assert set(summary.missed) == {NO_METADATA_LOG, "the quorum not recorded: no permission to DESCRIBE the cluster"}
     assert summary.errors["CLUSTER_AUTHORIZATION_FAILED"] >= 1
     assert of_kind(tmp_path / "c", "quorum") == []
 
@@ -436,24 +458,10 @@ def test_nobody_at_the_address_is_one_sentence(tmp_path):
 def test_with_waits_brokers_may_come_later(cluster, tmp_path):
     later = FakeBroker(cluster, 1)
     later.close()
-    stop = threading.Event()
     cluster.partitions = {("t", 0): ([1], 5, 4)}
-    timer = threading.Timer(0.5, lambda: FakeBroker(cluster, 1, port=later.port))
-    timer.start()
-    stop_after(stop, lambda: (tmp_path / "c/probes-1.jsonl").exists())
-    params = CaptureParams(str(tmp_path / "c"), bootstrap_servers=later.address, interval_s=0.1, waits=True)
-    summary = run_capture(params, stop)
-    assert summary.answers > 0
-    assert any("probes of the brokers not recorded" in sentence for sentence in summary.missed)
-
-
-def stop_after(stop: threading.Event, holds: Any, seconds: float = 20.0) -> None:
-    """Set ``stop`` once it holds, or after so long."""
-
-    def watch() -> None:
-        for _ in range(int(seconds / 0.05)):
-            if holds() or stop.wait(0.05):
-                break
-        stop.set()
-
-    threading.Thread(target=watch, daemon=True).start()
+    with Running(params(tmp_path / "c", later, waits=True)) as capture:
+        capture.wait_until_said("probes of the brokers not recorded")
+        FakeBroker(cluster, 1, port=later.port)
+        capture.wait_for(lambda: lines(tmp_path / "c/probes-1.jsonl"))
+    assert capture.summary.answers > 0
+    assert any("probes of the brokers not recorded" in sentence for sentence in capture.summary.missed)

@@ -38,6 +38,7 @@ from ingest.lake.tables.kept import (
     CONTROLLER_MINUTES,
     FILE_JUMPS,
     GENERATIONS,
+    LOG_SPANS,
     OFFSET_STATEMENTS,
     TOPIC_NAMINGS,
 )
@@ -61,6 +62,7 @@ from reconstruct.cluster.spark.incarnations import (
     topic_incarnations,
     topic_namings,
 )
+from reconstruct.cluster.spark.log_spans import log_lines, log_spans
 from reconstruct.cluster.spark.procedures import controller_procedures
 from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.cluster.view import ClusterView
@@ -296,7 +298,12 @@ def write_coverage(run: Run) -> None:
 
 def write_cluster_timelines(run: Run) -> None:
     """Controllers and brokers of each cluster, and the view of it that every partition is given."""
-    run.histories = cluster_histories(run.lake, run.inputs.minutes)
+    lines = log_lines(*run.read(STATE_CHANGE_EVENTS, REPLICATION_EVENTS))
+    are_clocks_the_same = run.inputs.are_clocks_the_same
+    spans = run.record_rows.keep(
+        LOG_SPANS, log_spans, lines, are_others_the_same=are_clocks_the_same, is_read_once=True
+    )
+    run.histories = cluster_histories(run.lake, run.inputs.minutes, spans)
     run.lake.overwrite_all(cluster_rows(run.lake.spark, run.histories))
     run.judgement.add({history.cluster_id: history.verdicts for history in run.histories})
 

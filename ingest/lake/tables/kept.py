@@ -214,6 +214,27 @@ CONTROLLER_MINUTES: Final = TableSpec(
     ),
 )
 
+LOG_SPANS: Final = TableSpec(
+    "kept",
+    "log_spans",
+    "one row per (broker, file of a state-change log) and per server log whose times jump back",
+    ("cluster_id", "broker_id", "file_id"),
+    (
+        required("source_kind", "string", "Kind of the log."),
+        *_OF_FILE,
+        required("broker_id", "int", "Broker that speaks."),
+        required("source_file", "string", "Name of the file."),
+        required("start", "bigint", "Corrected time of the earliest line, µs."),
+        required("end", "bigint", "Corrected time of the latest, µs."),
+        required("lines", "bigint", "How many lines."),
+        required("unnamed_lines", "bigint", "Of these, those whose broker the file's does not tell."),
+        required("jumps_back", "bigint", "How often the times jump back."),
+        required("far_jumps_back", "bigint", "How often far."),
+        col("most_back_us", "bigint", "By how much at the most, µs."),
+        col("level_floor", "string", "Lowest level of a state-change log's lines."),
+    ),
+)
+
 #: What is made of log records and kept: empty of a small lake.
 RECORD_ROWS_TABLES: Final = (
     CLOCKS,
@@ -223,5 +244,6 @@ RECORD_ROWS_TABLES: Final = (
     GENERATIONS,
     TOPIC_NAMINGS,
     CONTROLLER_MINUTES,
+    LOG_SPANS,
 )
 KEPT_TABLES: Final = (RUNS, FOLDED_KEYS, JUDGED_ROWS, TOPIC_HASHES, *RECORD_ROWS_TABLES)

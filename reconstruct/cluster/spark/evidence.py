@@ -25,7 +25,7 @@ from reconstruct.cluster.spark.controller_lines import (
     is_election,
     process_start_lines,
 )
-from reconstruct.cluster.spark.log_spans import as_log_spans, log_spans, set_back_logs
+from reconstruct.cluster.spark.log_spans import as_log_spans
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, leave_out
@@ -67,15 +67,17 @@ def gather(
     configs: DataFrame,
     files: DataFrame,
     minutes: DataFrame,
+    spans: DataFrame,
 ) -> dict[str, ClusterFacts]:
     """By cluster id; every cluster that any table names has an entry. ``minutes`` are those of
-    :func:`~reconstruct.cluster.spark.controller_lines.controller_minutes`."""
+    :func:`~reconstruct.cluster.spark.controller_lines.controller_minutes`, ``spans`` those of
+    :func:`~reconstruct.cluster.spark.log_spans.log_spans`."""
     facts: dict[str, ClusterFacts] = {}
 
     def of(row: Row) -> ClusterFacts:
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
-    versions, shapes, controllers, brokers, lists, started, settings, own, spans, set_back, did = collect_all(
+    versions, shapes, controllers, brokers, lists, started, settings, own, logs, did = collect_all(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
@@ -85,8 +87,7 @@ def gather(
             _start_lines(replication_events),
             _settings(znodes),
             _own_settings(replication_events, configs),
-            log_spans(state_changes),
-            set_back_logs(replication_events),
+            spans,
             _controller_lines(controller_events),
         ]
     )
@@ -108,14 +109,14 @@ def gather(
         of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
         live, added = (frozenset(one for one in row[name] or () if one is not None) for name in ("live", "added"))
         of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"], added))
-    for row, span in as_log_spans(spans):
+    for row, span in as_log_spans(logs):
         of(row).log_spans.append((row["broker_id"], span))
     for row in did:
         if row["controller_event"] in TAKE_OVER_EVENTS:
             of(row).take_over_lines.append(value_of(TakeOverLine, row.asDict()))
         else:
             of(row).procedure_lines.append(value_of(ProcedureLine, row.asDict()))
-    for row in (*set_back, *(row for row in spans if row["jumps_back"])):
+    for row in (row for row in logs if row["jumps_back"]):
         jumps = of(row).set_back
         jumps[row["broker_id"]] = max(row["most_back_us"], jumps.get(row["broker_id"], 0))
         if row["far_jumps_back"]:

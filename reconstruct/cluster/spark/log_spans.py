@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import in_order
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.cluster.spark.controller_lines import level_floor
 from reconstruct.cluster.view import LogSpan
 from reconstruct.events.spark.fields import speaker
@@ -20,52 +21,68 @@ from reconstruct.time.line_order import JUMP_BACK_US, is_in_order
 _ROLLED: Final = re.compile(r"(?<=\.log)[^/!]*$")
 
 
-def _at() -> Column:
-    return F.unix_micros("corrected_time").alias("at")
+_LOG: Final = ("source_kind", "cluster_id", "broker_id", "file_id")
 
 
-def log_spans(state_changes: DataFrame) -> DataFrame:
-    """What each file of a state-change log covers; one file may hold the lines of several brokers."""
-    log = ("cluster_id", "broker_id", "file_id")
-    lines = state_changes.where(F.col("event_id").endswith(":0")).select(
+def log_lines(state_changes: DataFrame, replication_events: DataFrame) -> DataFrame:
+    """The lines of state-change logs and of server logs, as :func:`log_spans` takes them, from ``silver``'s events."""
+    of_state_changes = _lines(
+        state_changes,
+        SourceKind.STATE_CHANGE_LOG,
+        broker_id=speaker(),
+        is_unnamed=F.coalesce(F.col("broker_id") != speaker(), F.lit(True)),
+        log_level=F.col("log_level"),
+    )
+    of_servers = _lines(
+        replication_events,
+        SourceKind.SERVER_LOG,
+        broker_id=F.col("broker_id"),
+        is_unnamed=F.lit(False),
+        log_level=F.lit(None).cast("string"),
+    )
+    return of_state_changes.unionByName(of_servers)
+
+
+def _lines(events: DataFrame, source_kind: str, **given: Column) -> DataFrame:
+    lines = events.where(F.col("event_id").endswith(":0")).select(
+        F.lit(source_kind).alias("source_kind"),
         "cluster_id",
-        speaker().alias("broker_id"),
-        F.coalesce(F.col("broker_id") != speaker(), F.lit(True)).alias("is_unnamed"),
+        *(column.alias(name) for name, column in given.items()),
         "file_id",
         "source_file",
         "byte_offset",
-        "log_level",
-        _at(),
+        F.unix_micros("corrected_time").alias("at"),
     )
-    return (
-        with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
-        .groupBy(*log)
+    return lines.where("broker_id IS NOT NULL AND at IS NOT NULL")
+
+
+def log_spans(lines: DataFrame) -> DataFrame:
+    """What each file of a state-change log covers, which may hold the lines of several brokers; and, of the server logs
+    in which the times of what is read jump back, by how much at the most. File by file, as rows of ``kept.log_spans``.
+    """
+    of_file = (
+        with_jumps(lines, *_LOG)
+        .groupBy(*_LOG)
         .agg(
+            F.max("source_file").alias("source_file"),
             F.min("at").alias("start"),
             F.max("at").alias("end"),
             F.count("*").alias("lines"),
-            F.max("source_file").alias("source_file"),
             F.count_if("is_unnamed").alias("unnamed_lines"),
             *jump_counts(),
             most_back(),
             level_floor(),
         )
     )
-
-
-def set_back_logs(replication_events: DataFrame) -> DataFrame:
-    """The server logs in which the times of what is read jump back, with their brokers, and by how much at the most."""
-    log = ("cluster_id", "broker_id", "file_id")
-    lines = replication_events.select(*log, "source_file", "byte_offset", _at())
-    jumps = with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
-    by_file = jumps.groupBy(*log).agg(F.max("source_file").alias("source_file"), *jump_counts(), most_back())
-    return by_file.where(F.col("most_back_us") > JUMP_BACK_US)
+    is_state_change_log = F.col("source_kind") == SourceKind.STATE_CHANGE_LOG
+    return of_file.where(is_state_change_log | (F.col("most_back_us") > JUMP_BACK_US))
 
 
 def as_log_spans(rows: Sequence[Row]) -> Iterator[tuple[Row, LogSpan]]:
-    """What :func:`log_spans` gives, each with its row, in the order of time."""
-    shared = _shared_logs(rows)
-    for row in in_order(rows, "cluster_id", "broker_id", "start", "end", "file_id"):
+    """The state-change logs of what :func:`log_spans` gives, each with its row, in the order of time."""
+    of_state_changes = [row for row in rows if row["source_kind"] == SourceKind.STATE_CHANGE_LOG]
+    shared = _shared_logs(of_state_changes)
+    for row in in_order(of_state_changes, "cluster_id", "broker_id", "start", "end", "file_id"):
         yield row, _log_span(row, _log_of(row) in shared)
 
 

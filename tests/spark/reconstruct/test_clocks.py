@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from reconstruct.clocks.spark.evidence import causal_pairs, logged_marks
 from reconstruct.clocks.spark.step import SEGMENT_COLUMNS, clock_segments, with_corrected_time
 from reconstruct.clocks.timeline import solve_clocks
-from reconstruct.cluster.spark.log_spans import log_spans, set_back_logs
+from reconstruct.cluster.spark.log_spans import log_lines, log_spans
 from reconstruct.time.instants import to_datetime
 from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.clocks.test_clocks import capture_facts, log_marks, pair_up, znode_marks
@@ -120,12 +120,13 @@ def test_by_how_much_the_times_of_a_broker_jump_back_at_the_most_is_known(spark:
         " corrected_time timestamp,"
         " event_id string, log_level string, fields map<string,string>",
     )
-    found = set_back_logs(frame).orderBy("file_id").collect()
-    assert [(row["broker_id"], row["source_file"], row["most_back_us"]) for row in found] == [
+    found = log_spans(log_lines(frame, frame)).orderBy("source_kind", "file_id").collect()
+    server_logs = [row for row in found if row["source_kind"] == "server_log"]
+    assert [(row["broker_id"], row["source_file"], row["most_back_us"]) for row in server_logs] == [
         (1, "f", 7_200_000_000),
         (1, "g", 3_000_000),
     ]
-    spans = log_spans(frame).orderBy("file_id").collect()
+    spans = [row for row in found if row["source_kind"] == "state_change_log"]
     assert [(row["jumps_back"], row["most_back_us"]) for row in spans] == [
         (1, 7_200_000_000),
         (1, 3_000_000),

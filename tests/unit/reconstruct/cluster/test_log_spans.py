@@ -12,7 +12,12 @@ from reconstruct.cluster.view import ClusterView
 
 def row(broker_id: int, source_file: str, unnamed_lines: int = 0) -> Row:
     given: dict[str, Any] = {"cluster_id": "c", "broker_id": broker_id, "file_id": source_file, "start": 0, "end": 9}
-    given |= {"source_file": source_file, "unnamed_lines": unnamed_lines, "level_floor": "TRACE"}
+    given |= {
+        "source_kind": "state_change_log",
+        "source_file": source_file,
+        "unnamed_lines": unnamed_lines,
+        "level_floor": "TRACE",
+    }
     return Row(**given, lines=5, jumps_back=0, far_jumps_back=0, most_back_us=None)
 
 

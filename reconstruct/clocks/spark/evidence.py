@@ -195,8 +195,11 @@ def _side_rows(sides: Mapping[tuple[Any, ...], _Side]) -> Iterator[dict[str, Any
 
 def _paired(marks: DataFrame) -> DataFrame:
     """Of the marks of each key: the last cause, and of each other clock the first effect."""
-    key = ["cluster_id", "rule", "key"]
-    sides = marks.groupBy(*key, "is_earlier", "clock").agg(
+    # the hash comes first, since rows are sorted by their first column before all others are looked at; by it alone
+    # they are shuffled, once for all that follows
+    key = ["hash", "cluster_id", "rule", "key"]
+    hashed = marks.withColumn("hash", F.xxhash64("cluster_id", "rule", "key")).repartition("hash")
+    sides = hashed.groupBy(*key, "is_earlier", "clock").agg(
         F.sum("marks").alias("marks"), F.min("first").alias("first"), F.max("last").alias("last")
     )
     many_earlier = F.col("rule").isin(*(rule.name for rule in RULES.values() if rule.many_earlier))

@@ -19,8 +19,7 @@ from reconstruct.time.line_order import JUMP_BACK_US, is_in_order
 
 #: What a roll appends to the name of a log, and what is behind it.
 _ROLLED: Final = re.compile(r"(?<=\.log)[^/!]*$")
-
-
+#: A file of a log, and who speaks in it.
 _LOG: Final = ("source_kind", "cluster_id", "broker_id", "file_id")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from ingest.lake.tables.bronze.kinds import SourceKind
@@ -25,14 +25,19 @@ MEANINGS: Final[Mapping[str, str]] = _CATALOGUE[1]
 _CONTROLLER_PACKAGES: Final = ("kafka.controller.", "org.apache.kafka.controller.")
 
 _BY_ID: Final = {shape.id: shape for shape in SHAPES}
-_MATCHERS: Final = {
-    source_kind: Matcher(shape for shape in SHAPES if shape.source_kind == source_kind) for source_kind in SOURCE_KINDS
-}
 
 #: The first line of a stack trace, or of the exception that it names as its cause.
 _EXCEPTION: Final = re.compile(
     r"\s*(?:Caused by: )?(?P<name>[\w.$]*(?:Exception|Error))(?:: (?P<message>.*))?", re.ASCII
 )
+
+
+@cache
+def _of_kind(source_kind: str) -> Matcher:
+    """The shapes of a kind, arranged when the first line of it is read."""
+    if source_kind not in SOURCE_KINDS:
+        raise KeyError(source_kind)
+    return Matcher(shape for shape in SHAPES if shape.source_kind == source_kind)
 
 
 @lru_cache(maxsize=4096)
@@ -42,10 +47,10 @@ def _matcher(source_kind: str, logger: str | None) -> Matcher:
     Many installations write all loggers to one file; the shipped configuration has changed too.
     """
     if logger == "state.change.logger":
-        return _MATCHERS[SourceKind.STATE_CHANGE_LOG]
+        return _of_kind(SourceKind.STATE_CHANGE_LOG)
     if source_kind == SourceKind.SERVER_LOG and logger is not None and logger.startswith(_CONTROLLER_PACKAGES):
-        return _MATCHERS[SourceKind.CONTROLLER_LOG]
-    return _MATCHERS[source_kind]
+        return _of_kind(SourceKind.CONTROLLER_LOG)
+    return _of_kind(source_kind)
 
 
 def match(source_kind: str, logger: str | None, message: str) -> Match | None:
@@ -69,7 +74,7 @@ def match_cause(text: str) -> Match | None:
     found = _EXCEPTION.match(text.rstrip())
     if found is None or found["message"] is None:
         return None
-    cause = _MATCHERS["exception"].match(found["name"], found["message"])
+    cause = _of_kind("exception").match(found["name"], found["message"])
     return None if cause is None else cause._replace(fields={"exception_class": found["name"], **cause.fields})
 
 

@@ -53,8 +53,14 @@ _KAFKA_START: Final = re.compile(
 _KAFKA_LOGGER: Final = re.compile(
     rb"kafka\.|state\.change\.logger$|org\.apache\.kafka\.(?!clients\.|connect\.|streams\.)"
 )
-#: A client within a broker.
-_BROKERS_CLIENT: Final = re.compile(rb"\[Controller id=\d+, targetBrokerId=")
+#: A client within a broker or a controller: its lines begin with the LogContext of who uses it: ControllerChannelManager
+#: (1.0 and later), NodeToControllerChannelManager (2.7 and later, under three names), ReplicaFetcherBlockingSend,
+#: KafkaRaftManager, the coordinator of transactions. In an hour in which nothing happens a broker may log nothing else.
+_BROKERS_CLIENT: Final = re.compile(
+    rb"\[(?:Controller id=\d+, targetBrokerId=|broker-\d+-to-controller\]"
+    rb"|(?:Broker|Node)ToControllerChannelManager (?:broker|id)=\d|ReplicaFetcher replicaId=\d"
+    rb"|RaftManager (?:nodeId|id)=\d|AddPartitionsToTxnManager broker=\d|TransactionCoordinator id=\d)"
+)
 _ZOOKEEPER_LOGGER: Final = re.compile(rb"org\.apache\.zookeeper\.")
 #: In JSON or XML: a log that is not read as it is.
 _LOG_IN_MARKUP: Final = re.compile(rb'"(?:level|message|@timestamp|logger|loggerName)"\s*:|<log4j:event|<Event ')
@@ -236,13 +242,14 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
             brokers.add(own)
         logger = reading.layout.logger_of(header, text)
         is_zookeeper = is_zookeeper and logger is not None and _ZOOKEEPER_LOGGER.match(logger) is not None
+        is_kafka = is_kafka or _BROKERS_CLIENT.match(message) is not None
         if logger is None:
             is_state_change = STATE_CHANGE_START.match(message) is not None
             is_kafka = is_kafka or is_state_change or _KAFKA_START.match(message) is not None
             if is_state_change or reading.layout.tail is None:
                 kinds.add(SourceKind.STATE_CHANGE_LOG if is_state_change else SourceKind.SERVER_LOG)
         else:
-            is_kafka = is_kafka or bool(_KAFKA_LOGGER.match(logger) or _BROKERS_CLIENT.match(message))
+            is_kafka = is_kafka or _KAFKA_LOGGER.match(logger) is not None
             kinds.add(kind_of_logger(logger.decode("utf-8", "replace")))
     if is_zookeeper and first_line is not None:
         return _not_read(

@@ -49,6 +49,7 @@ LOGGER_AND_THREAD_AT_END: Final = re.compile(
 _NOT_KAFKA_IDENTIFIER: Final = (
     rb"(?![^\]]*=)(?!(?:Controller|Partition|Replica|Topic|Channel|Kafka Server|KafkaApi|Group|Transaction|Log|Admin"
     rb"|Quota|Broker|Metadata|Unified|Local)[ \-])(?![^\]]* on [Bb]roker )(?!\w*Manager\])"
+    rb"(?!broker-\d+-to-controller\])"
 )
 _VOTING_THREAD: Final = rb"\[" + _NOT_KAFKA_IDENTIFIER + rb"[^\]]+\] "
 

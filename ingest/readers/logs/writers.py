@@ -41,7 +41,7 @@ _LONGEST_ID: Final = 20
 _OWN_ID: Final = re.compile(
     rb"\[[^\]]{0,300}?(?:\b(?:id|controllerId|broker|brokerId|replicaId|nodeId)="
     rb"|(?:Kafka Server|Controller|[Bb]roker|on controller|Topic Deletion Manager|GroupCoordinator) "
-    rb"|KafkaApi-|Controller-)(\d+)[^\]]*\]"
+    rb"|KafkaApi-|Controller-|\b(?:broker|controller)-(?=\d+-to-controller))(\d+)[^\]]*\]"
     rb"|(?:Controller|Broker|Error on broker) (\d+) |Partition \[[^\]]+\] on broker (\d+): "
     rb"|Property broker\.id is overridden to (\d+)"
 )

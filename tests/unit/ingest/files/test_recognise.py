@@ -26,6 +26,19 @@ UNREACHED = (
     b"[2014-03-11 10:21:07,123] WARN [Controller id=0, targetBrokerId=2] Connection to node 2 (a/1:9092) could not be"
     b" established. Broker may not be available. (org.apache.kafka.clients.NetworkClient)\n"
 )
+#: The only lines of an hour, and the broker whose client speaks; a client that is no broker's.
+CLIENTS = (
+    (b"[broker-7-to-controller] Node 0 disconnected.", 7),
+    (b"[BrokerToControllerChannelManager broker=7 name=forwarding] Node 0 disconnected.", 7),
+    (b"[BrokerToControllerChannelManager id=7 name=alterPartition] Node 0 disconnected.", 7),
+    (b"[NodeToControllerChannelManager id=7 name=heartbeat] Node 0 disconnected.", 7),
+    (b"[ReplicaFetcher replicaId=7, leaderId=2, fetcherId=0] Node 2 was unable to process the fetch request", 7),
+    (b"[RaftManager nodeId=7] Node 2 disconnected.", 7),
+    (b"[RaftManager id=7] Node 2 disconnected.", 7),
+    (b"[TransactionCoordinator id=7] Node 2 disconnected.", 7),
+    (b"[AddPartitionsToTxnManager broker=7]Node 2 disconnected.", 7),
+    (b"[Worker clientId=connect-1, groupId=connect] Node 7 disconnected.", None),
+)
 ZOOKEEPER = (
     b"[2014-03-11 10:21:07,123] INFO Opening socket connection to server a/1:2181. (org.apache.zookeeper.ClientCnxn)\n"
 )
@@ -120,6 +133,15 @@ def test_recognised(head: bytes, path: str, kind: str, status: str, broker_id: i
     found = recognise(head, paths.segments(path), is_whole=True)
     assert (found.kind, found.status, found.broker_id) == (kind, status, broker_id)
     assert (found.reason is None) == (status in ("ingested", "empty"))
+
+
+@pytest.mark.parametrize(("message", "broker_id"), CLIENTS)
+@pytest.mark.parametrize("logger", [b" (org.apache.kafka.clients.NetworkClient)", b""])
+def test_a_log_of_a_brokers_clients_alone_is_the_brokers(message: bytes, broker_id: int | None, logger: bytes) -> None:
+    head = b"[2014-03-11 10:21:07,123] INFO " + message + logger + b"\n"
+    found = recognise(head, ["server.log.2014-03-11-10"], is_whole=True)
+    assert (found.status, found.broker_id) == ("rejected" if broker_id is None else "ingested", broker_id)
+    assert broker_id is None or found.kind == "server_log"
 
 
 @pytest.mark.parametrize(

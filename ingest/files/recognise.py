@@ -55,7 +55,7 @@ _KAFKA_LOGGER: Final = re.compile(
 )
 #: A client within a broker or a controller: its lines begin with the LogContext of who uses it: ControllerChannelManager
 #: (1.0 and later), NodeToControllerChannelManager (2.7 and later, under three names), ReplicaFetcherBlockingSend,
-#: KafkaRaftManager, the coordinator of transactions. In an hour in which nothing happens a broker may log nothing else.
+#: KafkaRaftManager, the coordinator of transactions. In an hour without any change a broker may log nothing else.
 _BROKERS_CLIENT: Final = re.compile(
     rb"\[(?:Controller id=\d+, targetBrokerId=|broker-\d+-to-controller\]"
     rb"|(?:Broker|Node)ToControllerChannelManager (?:broker|id)=\d|ReplicaFetcher replicaId=\d"

@@ -22,6 +22,8 @@ _PLACEHOLDER: Final = re.compile(r"\{\{|\}\}|\{(?:(?P<field>\w*):)?(?P<kind>\w+)
 #: Of a longer message not every end of every placeholder is tried: that takes time with a power of its length.
 _LONG_MESSAGE: Final = 512
 
+_BLANK: Final = re.escape(" ")
+
 #: Stands for a placeholder in the skeleton of a pattern; no message holds it.
 HOLE: Final = "\0"
 #: The same for the log identifier, which a message may lack.
@@ -89,6 +91,7 @@ class _Builder:
         self.groups: list[int] = []
         self.conversions: list[tuple[int, Callable[[str], Fields]]] = []
         self._group_count = 0
+        self._may_be_empty = False
 
     def literal(self, text: str) -> None:
         self.regex[-1] += re.escape(text)
@@ -101,6 +104,8 @@ class _Builder:
                 f"the pattern {self.pattern!r} uses the kind {kind_name!r}; ingest/shapes/kinds.py has none such"
             )
         self.skeleton.append(SPEAKER_HOLE if kind_name == "speaker" else HOLE)
+        is_list = kind.fields is not None or kind.value is not None
+        self._may_be_empty = is_list and re.fullmatch(kind.regex, "", re.ASCII) is not None
         if kind_name == "topic_partition":
             self.regex.append(kind.regex)
             self._plain("topic")
@@ -118,6 +123,13 @@ class _Builder:
         else:
             self.regex.append(f"({kind.regex})")
             self._plain(name)
+
+    def end(self, text: str) -> None:
+        """The text behind the last placeholder. Where that is a list and nothing follows, a message with an empty list
+        lacks the blank before it, as all blanks at its end."""
+        self.literal(text)
+        if self._may_be_empty and not text and self.regex[-2].endswith(_BLANK):
+            self.regex[-2] = f"{self.regex[-2].removesuffix(_BLANK)}(?:{_BLANK}|\\Z)"
 
     def linear(self) -> str:
         """See :attr:`CompiledPattern.linear`. A lazy placeholder that nothing stands behind ends with the next one."""
@@ -153,7 +165,7 @@ def compile_pattern(pattern: str) -> CompiledPattern:
             builder.literal(placeholder.group()[0])
         else:
             builder.placeholder(placeholder["field"], placeholder["kind"])
-    builder.literal(pattern[position:].rstrip())
+    builder.end(pattern[position:].rstrip())
     skeleton = "".join(builder.skeleton)
     return CompiledPattern(
         regex="".join(builder.regex),

@@ -159,3 +159,37 @@ def test_event_types_of_the_state_change_log_are_those_agreed_on() -> None:
     used = {shape.event_type for shape in SHAPES if shape.source_kind == "state_change_log"}
     assert used <= agreed
     assert agreed - used == set()
+
+
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        ("Live brokers: ", {"live_broker_ids": ""}),
+        ("Live brokers:", {"live_broker_ids": ""}),
+        ("Live brokers: 1,2", {"live_broker_ids": "1,2"}),
+        ("Partitions undergoing preferred replica election: ", {"topic_partitions": ""}),
+        ("List of topics to be deleted: ", {"topics": ""}),
+        ("List of topics to be deleted: a,b", {"topics": "a,b"}),
+        ("All leaders = ", {"topic_partitions": ""}),
+    ],
+)
+def test_a_list_at_the_end_may_be_empty(message: str, fields: dict[str, str]) -> None:
+    found = match("controller_log", "kafka.controller.KafkaController", f"[Controller id=1] {message}")
+    assert found is not None
+    assert found.fields == {"controller_id": "1"} | fields
+
+
+@pytest.mark.parametrize("length", [1, 600])
+def test_so_may_that_of_a_long_message(length: int) -> None:
+    pattern = compile_pattern("Failed: {error:any}, of brokers {broker_ids:ids}")
+    error = "x" * length
+    assert pattern.fields(f"Failed: {error}, of brokers") == {"error": error, "broker_ids": ""}
+    assert pattern.fields(f"Failed: {error}, of brokers 3") == {"error": error, "broker_ids": "3"}
+    assert pattern.fields(f"Failed: {error}, of brokers3") is None
+
+
+def test_a_message_that_ends_before_what_is_no_list_is_of_no_shape() -> None:
+    logger = "kafka.controller.KafkaController"
+    assert match("controller_log", logger, "[Controller id=1] Updated broker: a") is not None
+    assert match("controller_log", logger, "[Controller id=1] Updated broker:") is None
+    assert match("controller_log", logger, "[Controller id=1] List of topics to be deleted") is None

@@ -54,8 +54,8 @@ _KAFKA_LOGGER: Final = re.compile(
     rb"kafka\.|state\.change\.logger$|org\.apache\.kafka\.(?!clients\.|connect\.|streams\.)"
 )
 #: A client within a broker or a controller: its lines begin with the LogContext of who uses it: ControllerChannelManager
-#: (1.0 and later), NodeToControllerChannelManager (2.7 and later, under three names), ReplicaFetcherBlockingSend,
-#: KafkaRaftManager, the coordinator of transactions. In an hour without any change a broker may log nothing else.
+#: since 1.0, NodeToControllerChannelManager since 2.7 (under three names), ReplicaFetcherBlockingSend, KafkaRaftManager
+#: or the coordinator of transactions. A quiet hour may have no other lines.
 _BROKERS_CLIENT: Final = re.compile(
     rb"\[(?:Controller id=\d+, targetBrokerId=|broker-\d+-to-controller\]"
     rb"|(?:Broker|Node)ToControllerChannelManager (?:broker|id)=\d|ReplicaFetcher replicaId=\d"

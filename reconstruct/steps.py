@@ -64,6 +64,7 @@ from reconstruct.cluster.spark.incarnations import (
 )
 from reconstruct.cluster.spark.log_spans import log_lines, log_spans
 from reconstruct.cluster.spark.procedures import controller_procedures
+from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.cluster.view import ClusterView
 from reconstruct.coverage.spark.step import evidence_coverage
@@ -379,8 +380,12 @@ def publish_gold(run: Run) -> None:
     found = run.judgement.findings({rule.rule_id: rule.source for rule in RULES.values()})
     found = with_losses(found, run.offsets.judged)
     dated = run.read(*DATED_TABLES)
-    others = run.read(b.INGESTED_FILES, REPLICATION_EVENTS, ZNODE_CHANGES, b.ZNODE_TRANSACTIONS)
-    divergences = run.stage.keep(second_look(found, dated, *others), "findings")
+    files, replication, znodes, transactions = run.read(
+        b.INGESTED_FILES, REPLICATION_EVENTS, ZNODE_CHANGES, b.ZNODE_TRANSACTIONS
+    )
+    stated = stated_ids(replication, files)
+    looked = second_look(found, dated, files, replication, znodes, transactions, stated)
+    divergences = run.stage.keep(looked, "findings")
     run.gold.offer(DIVERGENCES, divergences)
     history = finding_history(run.lake, run.stage, divergences, run.last)
     run.gold.offer(FINDING_HISTORY, history, partial(write_history, run=run.last.next_number))

@@ -53,7 +53,7 @@ _KAFKA_START: Final = re.compile(
 _KAFKA_LOGGER: Final = re.compile(
     rb"kafka\.|state\.change\.logger$|org\.apache\.kafka\.(?!clients\.|connect\.|streams\.)"
 )
-#: A client within a broker or a controller: its lines begin with the LogContext of who uses it: ControllerChannelManager
+#: A client within a broker or a controller: its lines begin with the LogContext of its user, ControllerChannelManager
 #: since 1.0, NodeToControllerChannelManager since 2.7 (under three names), ReplicaFetcherBlockingSend, KafkaRaftManager
 #: or the coordinator of transactions. A quiet hour may have no other lines.
 _BROKERS_CLIENT: Final = re.compile(

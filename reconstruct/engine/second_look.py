@@ -27,6 +27,7 @@ from reconstruct.findings.alternatives import (
     LogDirs,
     LogEnd,
     LoggedHour,
+    StatedCluster,
     possible_alternatives,
     surroundings,
 )
@@ -34,11 +35,15 @@ from reconstruct.findings.log_files import LogFile
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, MIGRATION_PATH, PARTITION_STATE_PATTERN, TOPIC_PATTERN
 
 _KEY: Final = ("cluster_id",)
-_COLUMNS: Final = evidence_columns(FoundDivergence, EvidenceRecord, LoggedHour, LogFile, HandWrite, LogDirs, LogEnd)
+_COLUMNS: Final = evidence_columns(
+    FoundDivergence, EvidenceRecord, LoggedHour, LogFile, HandWrite, LogDirs, LogEnd, StatedCluster
+)
 #: A broker's configuration as it prints it, a setting on each line: all of them are the message where the logger's name
 #: stands at its end, and follow it elsewhere.
 _PRINTED: Final = r"concat_ws('\n', message, continuation)"
 _LOG_DIRS: Final = rf"regexp_extract({_PRINTED}, '(?m)^\\s*log[.]dirs = (.*?)\\s*$', 1)"
+#: Of the collection that LogManager prints, whose name changes with the release: ArrayBuffer(/a, /b), ArraySeq(/a, /b).
+_OPENED: Final = r"regexp_replace(fields['live_log_dirs'], '^[A-Za-z]+[(](.*)[)]$', '$1')"
 _LOG_DIR: Final = rf"regexp_extract({_PRINTED}, '(?m)^\\s*log[.]dir = (.*?)\\s*$', 1)"
 #: Events after which a log ends lower by right.
 _CUT: Final = (
@@ -66,12 +71,14 @@ def second_look(
     replication_events: DataFrame,
     znodes: DataFrame,
     transactions: DataFrame,
+    stated: DataFrame,
 ) -> DataFrame:
     """Rows of ``gold.divergences`` with their ``alternatives``: an error that one explains is a warning, or *info*, and
     says so.
 
     ``tables`` are those of :data:`DATED_TABLES`, ``files`` is ``bronze.ingested_files``, ``znodes``
-    ``silver.znode_changes`` and ``transactions`` ``bronze.znode_transactions``.
+    ``silver.znode_changes``, ``transactions`` ``bronze.znode_transactions`` and ``stated`` what brokers stated of their
+    cluster's id (:func:`reconstruct.cluster.spark.statements.stated_ids`).
     """
     found = findings.where("severity <> 'info'")
     claims = F.broadcast(found.select(*_KEY, "divergence_id", F.explode("evidence").alias("record_id")))
@@ -120,7 +127,20 @@ def second_look(
                 LogDirs,
                 at=F.unix_micros("event_time"),
                 log_dirs=f"coalesce(nullif(nullif({_LOG_DIRS}, 'null'), ''), {_LOG_DIR})",
+                is_opened=F.lit(False),
             ),
+            select_evidence(
+                replication_events.where((F.col("event_type") == EventType.LOGS_LOADING) & F.expr(f"{_OPENED} <> ''"))
+                .withColumn("broker_id", speaker())
+                .where("broker_id IS NOT NULL"),
+                _KEY,
+                _COLUMNS,
+                LogDirs,
+                at=F.unix_micros("corrected_time"),
+                log_dirs=_OPENED,
+                is_opened=F.lit(True),
+            ),
+            select_evidence(stated.where("broker_id IS NOT NULL"), _KEY, _COLUMNS, StatedCluster),
             _log_ends(replication_events, found),
         ]
     )
@@ -185,6 +205,7 @@ def _second_look(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         values_of(HandWrite, rows),
         values_of(LogDirs, rows),
         values_of(LogEnd, rows),
+        values_of(StatedCluster, rows),
     )
     records: dict[str, list[EvidenceRecord]] = {}
     for record in values_of(EvidenceRecord, rows):

@@ -25,6 +25,8 @@ Partition = tuple[str, str | None, int]
 SILENCE_US: Final = 24 * 3600 * 1_000_000
 #: A process prints its configuration within this time of its start, before or after, µs.
 _CONFIGURED_WITHIN_US: Final = 5_000_000
+#: What a process states of its cluster it states within this time of its start, µs.
+_STATED_WITHIN_US: Final = 60_000_000
 #: A write and what it led to lie in this order where clocks differ by no more, µs.
 _CLOCKS_US: Final = 60_000_000
 #: Findings of a start that found less in its log directories than was in them.
@@ -79,11 +81,22 @@ class HandWrite:
 
 @dataclass(frozen=True, slots=True)
 class LogDirs:
-    """``log.dirs`` as a broker printed it when it started."""
+    """``log.dirs`` as a broker printed it when it started; ``is_opened``: the directories that it opened, with their
+    whole paths (``LogManager``, 2.6 and later)."""
 
     broker_id: int
     at: int
     log_dirs: str
+    is_opened: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatedCluster:
+    """The id of its cluster as a broker stated it when it started."""
+
+    broker_id: int
+    at: int
+    stated_cluster_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +117,9 @@ class Surroundings:
     """What is known of a cluster's evidence as a whole.
 
     ``silences``: spans of more than :data:`SILENCE_US` in which no log has a line. ``twins``: for a kind of log and a
-    broker the pairs of folders whose logs overlap in time. ``log_dirs``: by broker, in order. ``shrunk``: by partition
-    the logs that ended lower when they were loaded than when they were loaded before, and nothing says why.
-    ``shared_folders``: those whose logs several processes roll away for each other.
+    broker the pairs of folders whose logs overlap in time. ``log_dirs``, ``stated``: by broker, in order.
+    ``shrunk``: by partition the logs that ended lower when they were loaded than when they were loaded before, and
+    nothing says why. ``shared_folders``: those whose logs several processes roll away for each other.
     """
 
     silences: tuple[tuple[int, int], ...]
@@ -115,6 +128,7 @@ class Surroundings:
     log_dirs: Mapping[int, tuple[LogDirs, ...]] = field(default_factory=dict)
     shrunk: Mapping[Partition, tuple[tuple[LogEnd, LogEnd], ...]] = field(default_factory=dict)
     shared_folders: Mapping[str, SharedFolder] = field(default_factory=dict)
+    stated: Mapping[int, tuple[StatedCluster, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +147,10 @@ def surroundings(
     hand_writes: Iterable[HandWrite] = (),
     log_dirs: Iterable[LogDirs] = (),
     log_ends: Iterable[LogEnd] = (),
+    stated: Iterable[StatedCluster] = (),
 ) -> Surroundings:
     """The silences of a cluster's logs, the folders that hold logs of one broker for one time, what was written to
-    ZooKeeper by hand, and what became of log directories over restarts."""
+    ZooKeeper by hand, what became of log directories over restarts, and which clusters the processes were of."""
     logged = sorted({hour.hour for hour in hours})
     hour_us = 3600 * 1_000_000
     silences = tuple((one + hour_us, other) for one, other in pairwise(logged) if other - one - hour_us > SILENCE_US)
@@ -143,6 +158,9 @@ def surroundings(
     directories: dict[int, list[LogDirs]] = {}
     for dirs in sorted(log_dirs, key=lambda d: (d.broker_id, d.at, d.log_dirs)):
         directories.setdefault(dirs.broker_id, []).append(dirs)
+    clusters: dict[int, list[StatedCluster]] = {}
+    for statement in sorted(stated, key=lambda s: (s.broker_id, s.at, s.stated_cluster_id)):
+        clusters.setdefault(statement.broker_id, []).append(statement)
     return Surroundings(
         silences,
         twin_folders(logs),
@@ -150,6 +168,7 @@ def surroundings(
         {broker_id: tuple(of_broker) for broker_id, of_broker in directories.items()},
         _shrunk(log_ends),
         shared_folders(logs),
+        {broker_id: tuple(of_broker) for broker_id, of_broker in clusters.items()},
     )
 
 
@@ -226,15 +245,32 @@ def _hand_on_znodes(finding: FoundDivergence, records: Sequence[EvidenceRecord],
 def _other_log_dirs(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
     if finding.divergence_type not in _OF_DIRECTORIES or finding.broker_id is None:
         return None
-    known = around.log_dirs.get(finding.broker_id, ())
     start = finding.at - _CONFIGURED_WITHIN_US
-    before = [dirs.log_dirs for dirs in known if dirs.at < start]
-    now = [dirs.log_dirs for dirs in known if dirs.at >= start]
+    known = around.log_dirs.get(finding.broker_id, ())
+    for is_opened, words in ((False, "log.dirs="), (True, "log directories ")):
+        before = [dirs.log_dirs for dirs in known if dirs.is_opened == is_opened and dirs.at < start]
+        now = [dirs.log_dirs for dirs in known if dirs.is_opened == is_opened and dirs.at >= start]
+        if before and now and before[-1] != now[0]:
+            return (
+                f"it was started with {words}{now[0]}, and with {words}{before[-1]} before: what it held may lie there"
+                " as it was"
+            )
+    return None
+
+
+def _start_of_another_cluster(
+    finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings
+) -> str | None:
+    if finding.divergence_type not in _OF_DIRECTORIES or finding.broker_id is None:
+        return None
+    known = around.stated.get(finding.broker_id, ())
+    before = [one.stated_cluster_id for one in known if one.at < finding.at]
+    now = [one.stated_cluster_id for one in known if finding.at <= one.at <= finding.at + _STATED_WITHIN_US]
     if not before or not now or before[-1] == now[0]:
         return None
     return (
-        f"it was started with log.dirs={now[0]}, and with log.dirs={before[-1]} before: what it held may lie there as"
-        " it was"
+        f"it stated the cluster id {now[0]} when it started, and {before[-1]} before: it may be a broker of another"
+        " cluster, whose lines are in the same log"
     )
 
 
@@ -265,6 +301,7 @@ ALTERNATIVES: Final = (
     Alternative("copy_without_a_time", _undated_copy),
     Alternative("znodes_changed_by_hand", _hand_on_znodes),
     Alternative("other_log_dirs", _other_log_dirs),
+    Alternative("start_of_another_cluster", _start_of_another_cluster),
     Alternative("partition_directory_deleted", partial(_restored_or_deleted, is_gone=True)),
     Alternative("data_directory_restored", partial(_restored_or_deleted, is_gone=False)),
 )

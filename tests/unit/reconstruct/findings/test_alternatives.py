@@ -16,6 +16,7 @@ from reconstruct.findings.alternatives import (
     LogDirs,
     LogEnd,
     LoggedHour,
+    StatedCluster,
     Surroundings,
     possible_alternatives,
     surroundings,
@@ -215,6 +216,43 @@ class TestOtherLogDirs:
     def test_they_explain_nothing_else_than_what_directories_lack(self) -> None:
         other = replace(self.wiped, rule_id="R30", divergence_type="high_watermark_decreased")
         assert names(around=self.around((0, "/old"), (HOUR, "/new")), finding=other) == []
+
+    def test_what_was_opened_is_another_though_the_configuration_is_the_same(self) -> None:
+        """A path without its drive, or a relative one, is of the folder that Kafka was started in."""
+        given = [LogDirs(1, at, "/tmp") for at in (0, HOUR)]
+        opened = [LogDirs(1, at + 1, dirs, is_opened=True) for at, dirs in ((0, r"C:\tmp"), (HOUR, r"D:\tmp"))]
+        ((alternative, sentence),) = possible_alternatives(self.wiped, [], surroundings([], [], [], given + opened))
+        assert alternative.name == "other_log_dirs"
+        assert r"log directories D:\tmp, and with log directories C:\tmp before" in sentence
+        same = [replace(one, log_dirs="/tmp") for one in opened]
+        assert names(around=surroundings([], [], [], given + same), finding=self.wiped) == []
+        # what was configured is not held against what was opened
+        assert names(around=surroundings([], [], [], [given[0], opened[1]]), finding=self.wiped) == []
+
+
+class TestStartOfAnotherCluster:
+    wiped = TestOtherLogDirs.wiped
+
+    @staticmethod
+    def around(*stated: tuple[int, str], broker: int = 1) -> Surroundings:
+        return surroundings([], [], stated=[StatedCluster(broker, at, cluster) for at, cluster in stated])
+
+    def test_a_process_that_states_another_id_is_of_another_cluster(self) -> None:
+        around = self.around((0, "one"), (HOUR + 1, "other"), (2 * HOUR, "one"))
+        ((alternative, sentence),) = possible_alternatives(self.wiped, [], around)
+        assert alternative.name == "start_of_another_cluster"
+        assert sentence.startswith("it stated the cluster id other when it started, and one before")
+
+    def test_an_id_that_stayed_or_is_not_known_explains_nothing(self) -> None:
+        assert names(around=self.around((0, "one"), (HOUR, "one"), (2 * HOUR, "other")), finding=self.wiped) == []
+        assert names(around=self.around((HOUR, "other")), finding=self.wiped) == []
+        # of a later process
+        assert names(around=self.around((0, "one"), (HOUR + 60_000_001, "other")), finding=self.wiped) == []
+        assert names(around=self.around((0, "one"), (HOUR, "other"), broker=2), finding=self.wiped) == []
+
+    def test_it_explains_nothing_else_than_what_directories_lack(self) -> None:
+        other = replace(self.wiped, rule_id="R30", divergence_type="high_watermark_decreased")
+        assert names(around=self.around((0, "one"), (HOUR, "other")), finding=other) == []
 
 
 class TestLogsThatShrank:

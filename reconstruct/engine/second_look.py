@@ -42,9 +42,9 @@ _COLUMNS: Final = evidence_columns(
 #: stands at its end, and follow it elsewhere.
 _PRINTED: Final = r"concat_ws('\n', message, continuation)"
 _LOG_DIRS: Final = rf"regexp_extract({_PRINTED}, '(?m)^\\s*log[.]dirs = (.*?)\\s*$', 1)"
+_LOG_DIR: Final = rf"regexp_extract({_PRINTED}, '(?m)^\\s*log[.]dir = (.*?)\\s*$', 1)"
 #: Of the collection that LogManager prints, whose name changes with the release: ArrayBuffer(/a, /b), ArraySeq(/a, /b).
 _OPENED: Final = r"regexp_replace(fields['live_log_dirs'], '^[A-Za-z]+[(](.*)[)]$', '$1')"
-_LOG_DIR: Final = rf"regexp_extract({_PRINTED}, '(?m)^\\s*log[.]dir = (.*?)\\s*$', 1)"
 #: Events after which a log ends lower by right.
 _CUT: Final = (
     EventType.LOG_TRUNCATED,

@@ -1,9 +1,10 @@
-"""Counting what breaks the checks, in Spark: one query per stage, and one more for examples of what is broken."""
+"""Counting what breaks the checks, in Spark: one query per stage, and one more for examples of what is broken. Those of
+several stages are planned side by side, since one thread plans a query."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from pyspark.sql import types as T
 
 from checks.catalog import Check, Pass, tables_in
 from checks.registry import Registry
-from ingest.lake.delta import Lake, LakeError
+from ingest.lake.delta import Lake, LakeError, side_by_side
 from ingest.lake.pinned import is_worth_it, pinned_table
 from ingest.lake.tables import TABLES, TableSpec
 
@@ -55,7 +56,7 @@ class Table:
         return cls(rows, rows.schema)
 
 
-def measure(lake: Lake, registry: Registry, progress: Callable[[str], None]) -> tuple[Measurement, ...]:
+def measure(lake: Lake, registry: Registry) -> tuple[Measurement, ...]:
     """Every check of ``registry`` measured over ``lake``.
 
     A table whose schema is not the declared one is reported by its schema check, and what reads it cannot be judged.
@@ -69,17 +70,16 @@ def measure(lake: Lake, registry: Registry, progress: Callable[[str], None]) -> 
         found.append(Measurement(check, len(TABLES[check.table].columns), len(problems), tuple(problems)))
         if is_unusable(problems):
             unusable.add(check.table)
-    for stage in dict.fromkeys(each.stage for each in registry.passes):
+
+    def measured(stage: str) -> list[Measurement]:
         passes = [each for each in registry.passes if each.stage == stage]
         usable = [each for each in passes if not unusable & set(each.reads)]
-        count = sum(len(each.checks) for each in usable)
-        progress(f"checking {STAGE_TITLES.get(stage, stage)}: {count} checks in {len(usable)} passes")
-        found += measure_passes(lake, usable, tables)
-        found += [Measurement(check, None, None) for each in passes if each not in usable for check in each.checks]
+        unjudged = [check for each in passes if each not in usable for check in each.checks]
+        return measure_passes(lake, usable, tables) + [Measurement(check, None, None) for check in unjudged]
+
+    for of_stage in side_by_side(measured, dict.fromkeys(each.stage for each in registry.passes)):
+        found += of_stage
     return tuple(found)
-
-
-STAGE_TITLES: Final[Mapping[str, str]] = {"across": "that nothing was lost and all evidence exists"}
 
 
 def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Table]) -> list[Measurement]:

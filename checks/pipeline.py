@@ -5,24 +5,26 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 from checks.advice import advice
 from checks.catalog import CRITICAL, fingerprint
 from checks.measure import Measurement, Table, measure, measure_passes, read_table
 from checks.metrics.judge import judge_values, metric_checks
-from checks.metrics.measure import measure_metrics
+from checks.metrics.measure import Measured, measure_metrics
 from checks.metrics.passes import METRIC_PASSES
 from checks.metrics.thresholds import Thresholds
 from checks.registry import registry
 from checks.results import CheckReport, CheckResult, examples_array, write_results
 from checks.rules import rule_results
-from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.delta import Lake, PinnedLake, side_by_side
 from ingest.lake.tables import TABLES
 from reconstruct.findings.verdicts import BROKEN, CANNOT_BE_JUDGED, KEPT
 from reconstruct.rule_book import RULES
 
 _SHOWN_LENGTH: Final = 400
+_Parts = tuple[tuple[Measurement, ...], Measured, tuple[CheckResult, ...]]
 
 
 def run_checks(lake: Lake, *, progress: Callable[[str], None], thresholds: Thresholds | None = None) -> CheckReport:
@@ -37,11 +39,15 @@ def run_checks(lake: Lake, *, progress: Callable[[str], None], thresholds: Thres
     run_id = f"{run_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
     every_check = (*checks.checks, *(each.check for each in of_metrics))
     judged_by = fingerprint(every_check, (*checks.passes, *METRIC_PASSES), RULES)
-    measurements = measure(lake, checks, progress)
-    metrics = measure_metrics(lake, run_id, run_at, progress)
+    progress(f"checking the tables: {len(every_check)} checks in {len(checks.passes) + len(METRIC_PASSES)} passes")
+    parts: tuple[Callable[[], object], ...] = (
+        partial(measure, lake, checks),
+        partial(measure_metrics, lake, run_id, run_at),
+        partial(rule_results, PinnedLake(lake)),
+    )
+    measurements, metrics, of_rules = cast(_Parts, side_by_side(lambda part: part(), parts))
     measurements += judge_values(of_metrics, metrics.values, metrics.earlier, metrics.unmeasured)
-    progress("rules")
-    results = (*map(_result, measurements), *rule_results(PinnedLake(lake)))
+    results = (*map(_result, measurements), *of_rules)
     report = CheckReport(run_id, run_at, judged_by, results, _failed_gates(measurements), measurements)
     write_results(lake, report)
     return report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
@@ -35,7 +35,7 @@ class Measured:
     unmeasured: frozenset[str]
 
 
-def measure_metrics(lake: Lake, run_id: str, run_at: datetime, progress: Callable[[str], None]) -> Measured:
+def measure_metrics(lake: Lake, run_id: str, run_at: datetime) -> Measured:
     """Measure every metric and add the values to ``quality.run_metrics``, key (run, metric, cluster, subject).
 
     A pass that reads a table of another shape is left out. Raises :class:`~ingest.lake.delta.LakeError` where a table
@@ -46,7 +46,6 @@ def measure_metrics(lake: Lake, run_id: str, run_at: datetime, progress: Callabl
     tables = {name: open_table(lake, TABLES[name]) for name in names}
     unusable = {n for n in names if is_unusable(schema_problems(tables[n].schema, TABLES[n]))}
     usable = [each for each in METRIC_PASSES if not unusable & set(each.reads)]
-    progress(f"measuring {sum(len(each.metrics) for each in usable)} metrics")
     values = _values(lake, usable, tables)
     earlier = _earlier(lake, run_id, {value.metric for value in values})
     rows = lake.spark.createDataFrame(pa.Table.from_pylist([asdict(value) for value in values], schema=_VALUES))

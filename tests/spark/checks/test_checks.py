@@ -396,7 +396,7 @@ def test_a_table_of_another_shape_fails_its_schema_check_and_is_not_judged(lake:
         tuple(c for c in checks.schema_checks if c.table == spec.full_name),
         tuple(p for p in checks.passes if p.reads == (spec.full_name,)),
     )
-    found = {m.check.name: m for m in measure(lake, few, silent)}
+    found = {m.check.name: m for m in measure(lake, few)}
     assert {"column": "data", "found": "nothing", "declared": "string"} in map(json.loads, found.pop("schema").examples)
     assert found
     assert all(m.broken_count is None for m in found.values())

@@ -8,11 +8,12 @@ election of that kind, and a deletion or a reassignment goes on beside others un
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 from ingest.lake.tables.gold import ELECTION_KINDS
@@ -131,6 +132,8 @@ def _begun(
         )
         for span, _ in tenures
     ]
+    in_turn = sorted(tenures, key=lambda one: one[1][0])
+    begins = [since for _, (since, _) in in_turn]
     told: dict[str, ProcedureLine] = {}
     before: Procedure | None = None
     for line in lines:
@@ -145,10 +148,11 @@ def _begun(
         told.clear()
         if watch is not None and watch.at <= line.at - _TOLD_WITHIN_US:
             watch = None
-        epochs = [span.tenure.controller_epoch for span, (since, end) in tenures if since <= line.at < end]
+        place = bisect_right(begins, line.at) - 1
+        is_known = place >= 0 and line.at < in_turn[place][1][1]
         before = Procedure(
             controller_id,
-            epochs[-1] if epochs else None,
+            in_turn[place][0].tenure.controller_epoch if is_known else None,
             kind,
             line.at,
             about,
@@ -224,10 +228,10 @@ def _completed(found: Sequence[Procedure], ends: Sequence[tuple[int, str, str, s
     """Each with the last of the completions of its subjects, which any controller may tell; what was begun again
     before it was completed is of the later procedure."""
     done: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for at, evidence_id, procedure, subject in ends:
+    for at, evidence_id, procedure, subject in sorted(ends):
         done.setdefault((procedure, subject), []).append((at, evidence_id))
     begins: dict[tuple[str, str], list[int]] = {}
-    for one in found:
+    for one in sorted(found, key=attrgetter("began_at")):
         for subject in one.about:
             if (one.procedure, subject) in done:
                 begins.setdefault((one.procedure, subject), []).append(one.began_at)
@@ -236,9 +240,10 @@ def _completed(found: Sequence[Procedure], ends: Sequence[tuple[int, str, str, s
         told = []
         for subject in one.about:
             key = one.procedure, subject
-            again = min((at for at in begins.get(key, ()) if at > one.began_at), default=None)
-            own = (end for end in done.get(key, ()) if one.began_at <= end[0] and (again is None or end[0] < again))
-            told.append(min(own, default=None))
+            of_subject, begun = done.get(key, ()), begins.get(key, ())
+            first, later = bisect_left(of_subject, (one.began_at,)), bisect_right(begun, one.began_at)
+            is_own = first < len(of_subject) and (later == len(begun) or of_subject[first][0] < begun[later])
+            told.append(of_subject[first] if is_own else None)
         known = [end for end in told if end is not None]
         if known and len(known) == len(told):
             at, evidence_id = max(known)
@@ -293,10 +298,13 @@ def reigning_windows(
     tenures: Sequence[TenureSpan], spans: Iterable[tuple[int, int, int | None]], found: Sequence[Procedure]
 ) -> Iterator[tuple[int, int, int | None]]:
     """Of spans of procedures, by their number, the part in which their controller was the cluster's."""
-    held = [(tenure.controller_id, start, end) for tenure, start, end in reigns(tenures)]
+    held = reigns(tenures)
+    starts = [start for _, start, _ in held]
     for number, since, until in spans:
-        for controller_id, start, end in held:
+        first = max(0, bisect_right(starts, since) - 1)
+        last = len(held) if until is None else bisect_left(starts, until, first)
+        for tenure, start, end in held[first:last]:
             ends = [at for at in (until, end) if at is not None]
             begin, stop = max(since, start), min(ends, default=None)
-            if controller_id == found[number].controller_id and (stop is None or begin < stop):
+            if tenure.controller_id == found[number].controller_id and (stop is None or begin < stop):
                 yield number, begin, stop

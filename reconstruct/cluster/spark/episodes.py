@@ -3,20 +3,20 @@ it failed of, left out or waited for, by tenure and by procedure, in one pass ov
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
-from ingest.lake.local_frames import local_frame
 from ingest.lake.tables.controllers import CONTROLLER_EPISODES
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.episodes.tenures import TROUBLE, reigns
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.engine.rows import numbered, table_row
+from reconstruct.engine.windows import STRETCH, Windows, time_windows
 
 _COMPLETED: Final = (EventType.REASSIGNMENT_COMPLETED, EventType.TOPIC_DELETION_COMPLETED)
 _COUNTED: Final = (*TROUBLE, *_COMPLETED)
@@ -57,18 +57,20 @@ def controller_episodes(
         for history in histories
         for span, (since, until) in zip(history.tenures, history.windows, strict=True)
     ]
-    names = "w_cluster_id string, w_controller_id int, controller_epoch int, since_us bigint, until_us bigint"
     spark = controller_events.sparkSession
-    tenures = F.broadcast(local_frame(spark, names, windows))
+    tenures = _tenure_windows(spark, windows)
     in_charge = [
         (history.cluster_id, tenure.controller_id, tenure.controller_epoch, start, FOREVER_US if end is None else end)
         for history in histories
         for tenure, start, end in reigns(history.tenures)
     ]
-    since = F.unix_micros("valid_from")
+    since, reigning = F.unix_micros("valid_from"), _tenure_windows(spark, in_charge)
     leaderless = unavailable.where("kind = 'offline'").join(
-        F.broadcast(local_frame(spark, names, in_charge)),
-        (F.col("cluster_id") == F.col("w_cluster_id")) & (since >= F.col("since_us")) & (since < F.col("until_us")),
+        reigning.frame,
+        (F.col("cluster_id") == F.col("w_cluster_id"))
+        & (reigning.stretches.holding(since) == F.col(STRETCH))
+        & (since >= F.col("since_us"))
+        & (since < F.col("until_us")),
     )
     lines, elected, left, sent = collect_all(
         [
@@ -88,30 +90,45 @@ def controller_episodes(
     return [row for history in histories for row in _rows(history, told, held, lost, asked)], told
 
 
-def _told(histories: Sequence[ClusterHistory], controller_events: DataFrame, tenures: DataFrame) -> DataFrame:
+def _tenure_windows(spark: SparkSession, rows: Collection[tuple[Any, ...]]) -> Windows:
+    names = "w_cluster_id string, w_controller_id int, controller_epoch int, since_us bigint, until_us bigint"
+    return time_windows(spark, names, rows, key=("w_cluster_id", "w_controller_id"), since="since_us", until="until_us")
+
+
+def _told(histories: Sequence[ClusterHistory], controller_events: DataFrame, tenures: Windows) -> DataFrame:
     """Grain: one row per (tenure, procedure of its controller, event type). A line of no procedure has none."""
     turns = [
         (history.cluster_id, one.controller_id, number, one.began_at, FOREVER_US if one.until is None else one.until)
         for history in histories
         for number, one in enumerate(history.procedures)
     ]
-    names = "t_cluster_id string, t_controller_id int, procedure_number int, began_us bigint, ended_us bigint"
+    procedures = time_windows(
+        controller_events.sparkSession,
+        "t_cluster_id string, t_controller_id int, procedure_number int, began_us bigint, ended_us bigint",
+        turns,
+        key=("t_cluster_id", "t_controller_id"),
+        since="began_us",
+        until="ended_us",
+    )
     at = F.unix_micros("corrected_time")
     is_completion = F.col("event_type").isin(*_COMPLETED)
     return (
         controller_events.where(F.col("event_type").isin(*_COUNTED))
         .drop("controller_epoch")
         .join(
-            tenures,
+            tenures.frame,
             (F.col("cluster_id") == F.col("w_cluster_id"))
             & (F.coalesce("controller_id", "broker_id") == F.col("w_controller_id"))
+            & (tenures.stretches.holding(at) == F.col(STRETCH))
             & (at >= F.col("since_us"))
             & (at < F.col("until_us")),
         )
+        .drop(STRETCH)
         .join(
-            F.broadcast(local_frame(controller_events.sparkSession, names, turns)),
+            procedures.frame,
             (F.col("cluster_id") == F.col("t_cluster_id"))
             & (F.col("w_controller_id") == F.col("t_controller_id"))
+            & (procedures.stretches.holding(at) == F.col(STRETCH))
             & (at >= F.col("began_us"))
             & (at < F.col("ended_us")),
             "left",

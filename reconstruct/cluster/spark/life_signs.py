@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 
 from ingest.lake.local_frames import local_frame
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.broker_past import broker_pasts
 from reconstruct.cluster.brokers import broker_registrations
-from reconstruct.cluster.departures import FAILURES_US, next_process_start, silent_since
+from reconstruct.cluster.departures import FAILURES_US
 from reconstruct.cluster.evidence import (
     ENDINGS,
     FOUND_CLEAN,
@@ -27,11 +28,13 @@ from reconstruct.cluster.evidence import (
     LifeSign,
 )
 from reconstruct.engine.folds import union
+from reconstruct.engine.windows import STRETCH, time_windows
 from reconstruct.events.spark.fields import int_field, text_field
 
 _FAR_FUTURE: Final = 2**62
 _COLUMNS: Final = ("cluster_id", "broker_id", "kind", "at", "evidence_id")
 _SIGN: Final = ("at", "evidence_id")
+_BROKER: Final = ("cluster_id", "broker_id")
 
 
 def _place(instant: str, evidence_id: Column) -> tuple[Column, Column]:
@@ -66,29 +69,40 @@ def add_life_signs(
     registration, the last before its silence, and the first line after that end; of the next process the first line of
     its start, and the first that tells how it found the logs; of failed connections to it those of the minute before.
     """
-    ends = [
-        (
-            cluster_id,
-            broker_id,
-            span.interval.start,
-            span.interval.end,
-            next_process_start(known, broker_id, span) or _FAR_FUTURE,
-            silent_since(known, broker_id, span),
-        )
-        for cluster_id, known in facts.items()
-        for broker_id, spans in broker_registrations(known.brokers, known.controllers).items()
-        for span in spans
-        if span.interval.end is not None
-    ]
+    ends = []
+    for cluster_id, known in facts.items():
+        registrations = broker_registrations(known.brokers, known.controllers)
+        for broker_id, past in broker_pasts(known, registrations).items():
+            ends += [
+                (
+                    cluster_id,
+                    broker_id,
+                    span.interval.start,
+                    span.interval.end,
+                    past.next_process_start(span.interval.start) or _FAR_FUTURE,
+                    past.silent_since(span),
+                )
+                for span in registrations[broker_id]
+                if span.interval.end is not None
+            ]
     if not ends:
         return
-    windows = F.broadcast(
-        local_frame(
-            state_changes.sparkSession,
-            "cluster_id string, broker_id int, begins_us bigint, ends_us bigint, until_us bigint, silent_us bigint",
-            ends,
-        )
+    spark = state_changes.sparkSession
+    names = "cluster_id string, broker_id int, begins_us bigint, ends_us bigint, until_us bigint, silent_us bigint"
+    every = F.broadcast(local_frame(spark, names, ends))
+    windows = time_windows(
+        spark,
+        f"{names}, from_us bigint, to_us bigint",
+        [(*row, min(row[2], row[3] - FAILURES_US), max(row[4], row[3] + 1)) for row in ends],
+        key=_BROKER,
+        since="from_us",
+        until="to_us",
     )
+
+    def placed(signs: DataFrame) -> DataFrame:
+        stretch = windows.stretches.holding(F.col("at"))
+        return signs.withColumn(STRETCH, stretch).join(windows.frame, [*_BROKER, STRETCH])
+
     # up to 1.0 a process prints its configuration before the line of its start: of which process that is, nothing says
     spoken = replication_events.where(F.col("event_type") != EventType.BROKER_CONFIGURED)
     own = union(
@@ -99,33 +113,28 @@ def add_life_signs(
             (spoken, F.when(F.col("event_type") == EventType.LOG_RECOVERY, text_field("stop_before")).alias("found")),
         )
     )
-    since = own.join(windows, ["cluster_id", "broker_id"]).where("at > begins_us")
-    in_window = since.where("at < until_us")
+    in_window = placed(own).where("at > begins_us AND at < until_us")
     is_before = F.col("at") <= F.col("ends_us")
     is_leaving = F.col("event_type").isin(*LEAVING)
-    written = (
-        znodes.where("change = 'written' AND written_by_broker_id IS NOT NULL")
-        .select(
+    written = placed(
+        znodes.where("change = 'written' AND written_by_broker_id IS NOT NULL").select(
             "cluster_id",
             F.col("written_by_broker_id").alias("broker_id"),
             *_place("changed_at", F.col("evidence")[0]),
         )
-        .join(windows, ["cluster_id", "broker_id"])
-        .where("at > begins_us AND at <= ends_us AND at < until_us")
-    )
+    ).where("at > begins_us AND at <= ends_us AND at < until_us")
     error = F.concat_ws(" ", text_field("error"), "cause")
     is_failure = F.col("event_type").isin(*UNREACHABLE) | (
         (F.col("event_type") == EventType.FETCH_FAILED) & error.rlike(UNREACHABLE_ERROR)
     )
-    failed = (
+    failed = placed(
         replication_events.where(is_failure)
         .withColumnRenamed("broker_id", "speaker_id")
         .withColumn("broker_id", F.coalesce(int_field("leader"), int_field("to_broker_id")))
         .where("speaker_id <> broker_id")
         .select("cluster_id", "broker_id", *_place("corrected_time", F.col("record_id")))
-        .join(windows, ["cluster_id", "broker_id"])
-        .where(F.col("at").between(F.col("ends_us") - FAILURES_US, F.col("ends_us")))
-    )
+    ).where(F.col("at").between(F.col("ends_us") - FAILURES_US, F.col("ends_us")))
+    starting = own.where(F.col("event_type").isin(*STARTING) | F.col("found").isNotNull())
     sign, is_silent = F.struct(*_SIGN), F.col("at") <= F.col("silent_us")
     signs = union(
         [
@@ -141,7 +150,7 @@ def add_life_signs(
                 ],
             ),
             _chosen(
-                since.where(F.col("event_type").isin(*STARTING) | F.col("found").isNotNull()),
+                starting.join(every, list(_BROKER)).where("at > begins_us"),
                 [
                     (STARTS, F.min(F.when(F.col("event_type").isin(*STARTING), sign))),
                     (FOUND_UNCLEAN, F.min(F.when(F.col("found") == FOUND_UNCLEAN, sign))),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
@@ -23,6 +23,7 @@ from reconstruct.cluster.episodes.procedures import (
 from reconstruct.cluster.spark.episodes import FOREVER_US, UNDONE, ProcedureKey, ToldLines
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.engine.rows import numbered, table_row
+from reconstruct.engine.windows import STRETCH, Windows, time_windows
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState
 
@@ -64,7 +65,7 @@ def controller_procedures(
         done = done.unionByName(effects, True)
     at = F.col("at_us")
     windows = _windows(histories, state_changes)
-    named = windows.where("w_partition IS NOT NULL").select(
+    named = windows.frame.where("w_partition IS NOT NULL").select(
         F.col("w_cluster_id").alias("cluster_id"), F.col("w_partition").alias("named"), F.col("w_kind").alias("kind")
     )
     own_name = F.concat("topic", F.lit("-"), "partition_id").alias("named")
@@ -72,11 +73,12 @@ def controller_procedures(
         F.broadcast(named.distinct().withColumn("is_named", F.lit(True))), ["cluster_id", "named", "kind"], "left"
     )
     of_procedure = done.join(
-        windows,
+        windows.frame,
         (F.col("cluster_id") == F.col("w_cluster_id"))
         & (F.col("controller_id") == F.col("w_controller_id"))
         & (F.col("kind") == F.col("w_kind"))
         & F.when(F.col("is_named"), F.col("named")).eqNullSafe(F.col("w_partition"))
+        & F.when(F.col("is_named").isNull(), windows.stretches.holding(at)).eqNullSafe(F.col(STRETCH))
         & (at >= F.col("since_us"))
         & (at < F.col("until_us")),
     )
@@ -121,7 +123,8 @@ def _by_procedure(rows: Iterable[Row]) -> dict[ProcedureKey, dict[str, Any]]:
 def _left_offline(
     histories: Sequence[ClusterHistory], offline: DataFrame, effects: Mapping[ProcedureKey, Mapping[str, Any]]
 ) -> DataFrame:
-    """How many partitions had no leader at the last effect of each procedure that may elect one of such a partition."""
+    """How many partitions had no leader at the last effect of each procedure that may elect one of such a partition:
+    those that lost theirs until then, without those that had one again."""
     ends = [
         (history.cluster_id, number, _instant(effects.get((history.cluster_id, number), {}), one, since, _end(until)))
         for history in histories
@@ -129,16 +132,21 @@ def _left_offline(
         for one in history.procedures[number : number + 1]
         if _may_lead_again(one)
     ]
-    names = "w_cluster_id string, procedure_number int, instant_us bigint"
-    return (
-        offline.join(
-            F.broadcast(local_frame(offline.sparkSession, names, ends)),
-            (F.col("cluster_id") == F.col("w_cluster_id"))
-            & (F.col("at_us") <= F.col("instant_us"))
-            & (F.coalesce("end_us", F.lit(FOREVER_US)) > F.col("instant_us")),
+    instants = local_frame(offline.sparkSession, "cluster_id string, procedure_number int, at_us bigint", ends)
+    steps = (
+        offline.select("cluster_id", "at_us", F.lit(1).alias("step"))
+        .unionByName(
+            offline.where("end_us IS NOT NULL").select(
+                "cluster_id", F.col("end_us").alias("at_us"), F.lit(-1).alias("step")
+            )
         )
-        .groupBy("cluster_id", "procedure_number")
-        .agg(F.count("*").alias("left_offline_count"))
+        .unionByName(instants, True)
+    )
+    until_then = Window.partitionBy("cluster_id").orderBy("at_us", F.col("step").isNull())
+    return (
+        steps.withColumn("left_offline_count", F.coalesce(F.sum("step").over(until_then), F.lit(0)))
+        .where("procedure_number IS NOT NULL")
+        .select("cluster_id", "procedure_number", "left_offline_count")
     )
 
 
@@ -230,7 +238,7 @@ def _requests(requests: DataFrame) -> DataFrame:
     )
 
 
-def _windows(histories: Sequence[ClusterHistory], beside: DataFrame) -> DataFrame:
+def _windows(histories: Sequence[ClusterHistory], beside: DataFrame) -> Windows:
     """From when until when what a controller did, by kind of election or any other, is of which procedure."""
     rows: list[tuple[Any, ...]] = []
     for history in histories:
@@ -243,25 +251,38 @@ def _windows(histories: Sequence[ClusterHistory], beside: DataFrame) -> DataFram
             )
             for one in (*every, *election_windows(found))
         ]
-    return F.broadcast(local_frame(beside.sparkSession, _WINDOW, rows))
+    # of one partition there are few
+    return _time_windows(beside, [row for row in rows if row[-1] is None], [row for row in rows if row[-1] is not None])
 
 
-def _reigning(histories: Sequence[ClusterHistory], beside: DataFrame) -> DataFrame:
+def _reigning(histories: Sequence[ClusterHistory], beside: DataFrame) -> Windows:
     """The windows of procedures while their controller was the cluster's: until its next procedure."""
     rows = [
         (history.cluster_id, history.procedures[number].controller_id, _ANY, since, _end(until), number, None)
         for history in histories
         for number, since, until in reigning_windows(history.tenures, _spans(history.procedures), history.procedures)
     ]
-    return F.broadcast(local_frame(beside.sparkSession, _WINDOW, rows))
+    return _time_windows(beside, rows)
 
 
-def _during(rows: DataFrame, windows: DataFrame) -> Any:
+def _time_windows(
+    beside: DataFrame, rows: Collection[tuple[Any, ...]], untimed: Collection[tuple[Any, ...]] = ()
+) -> Windows:
+    key = ("w_cluster_id", "w_controller_id", "w_kind")
+    return time_windows(
+        beside.sparkSession, _WINDOW, rows, key=key, since="since_us", until="until_us", untimed=untimed
+    )
+
+
+def _during(rows: DataFrame, windows: Windows) -> Any:
     """Rows of ``cluster_id`` and ``at_us``, grouped by the procedure in whose window they fall."""
     at = F.col("at_us")
     return rows.join(
-        windows,
-        (F.col("cluster_id") == F.col("w_cluster_id")) & (at >= F.col("since_us")) & (at < F.col("until_us")),
+        windows.frame,
+        (F.col("cluster_id") == F.col("w_cluster_id"))
+        & (windows.stretches.holding(at) == F.col(STRETCH))
+        & (at >= F.col("since_us"))
+        & (at < F.col("until_us")),
     ).groupBy("cluster_id", "procedure_number")
 
 

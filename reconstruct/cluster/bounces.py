@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -38,18 +39,22 @@ def judge_bounces(
         if fact.kind in _NOTICES:
             noticed.setdefault(fact.broker_id, []).append(fact.at)
     for broker_id, spans in sorted(registrations.items()):
-        told, changes = noticed.get(broker_id, ()), [at for span in spans for at in _changes(span)]
-        is_told_elsewhere = any(not any(abs(at - change) <= _NOTICED_US for change in changes) for at in told)
+        told, changes = sorted(noticed.get(broker_id, ())), sorted(at for span in spans for at in _changes(span))
+        is_told_elsewhere = any(not _has_within(changes, at - _NOTICED_US, at + _NOTICED_US) for at in told)
         for before, after in pairwise(spans):
             if before.interval.end is None:
                 continue
             begin, end = before.interval.end - _NOTICED_US, after.interval.start + _NOTICED_US
-            if any(begin <= at <= end for at in told):
+            if _has_within(told, begin, end):
                 verdicts.kept("R16")
             elif is_told_elsewhere or not _is_covered(view, begin, end):
                 verdicts.unjudged("R16")
             else:
                 verdicts.broken(_not_noticed(broker_id, before, after, view))
+
+
+def _has_within(instants: Sequence[int], first: int, last: int) -> bool:
+    return bisect_left(instants, first) < bisect_right(instants, last)
 
 
 def _changes(span: RegistrationSpan) -> tuple[int, ...]:
@@ -102,12 +107,11 @@ def _judge_order(facts: Iterable[BrokerFact], verdicts: Verdicts) -> None:
         if fact.czxid is not None and fact.kind in ("registered", "unregistered"):
             found = registered if fact.kind == "registered" else gone
             found.setdefault((fact.broker_id, fact.czxid), fact)
-    for (broker_id, czxid), low in sorted(registered.items()):
-        higher = [key for key in registered if key[0] == broker_id and key[1] > czxid]
-        high = registered[min(higher)] if higher else None
-        if high is None or high.czxid is None:
+    for low_key, high_key in pairwise(sorted(registered)):
+        if low_key[0] != high_key[0]:
             continue
-        low_gone, high_gone = gone.get((broker_id, czxid)), gone.get((broker_id, high.czxid))
+        low, high = registered[low_key], registered[high_key]
+        low_gone, high_gone = gone.get(low_key), gone.get(high_key)
         if _is_later(high_gone, low_gone) and low.at > high.at:
             witness = next((f for key, f in registered.items() if _lasts(f, low, gone.get(key))), None)
             verdicts.broken(_older_epoch(high, low, witness))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,7 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
 from reconstruct.cluster.view import Registration
 from reconstruct.time.intervals import Interval
+from reconstruct.time.spans import within
 
 #: A controller that hears of a lost registration logs it after the fact, and a snapshot's round takes a while.
 _SLACK_US: Final = 30_000_000
@@ -47,8 +49,9 @@ def broker_registrations(
     has_znodes = any(f.kind == "registered" for facts_of in by_broker.values() for f in facts_of)
     result = {}
     for broker_id, facts_of in sorted(by_broker.items()):
-        logged = _from_logs(facts_of, elections)
-        result[broker_id] = _with_logged(_from_znodes(facts_of, elections), logged) if has_znodes else logged
+        told = _OfEnds.of(facts_of, elections)
+        logged = _from_logs(facts_of, told)
+        result[broker_id] = _with_logged(_from_znodes(facts_of, told), logged) if has_znodes else logged
     return {broker_id: spans for broker_id, spans in result.items() if spans}
 
 
@@ -82,7 +85,53 @@ def _ended(span: RegistrationSpan, logged: Interval[Registration]) -> Registrati
     )
 
 
-def _from_znodes(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact]) -> list[RegistrationSpan]:
+@dataclass(frozen=True, slots=True)
+class _OfEnds:
+    """What is told of the ends of one broker's registrations, in order: that it went or was missing, that it asked to
+    be shut down (µs), and the elections of another controller in its place."""
+
+    losses: Sequence[BrokerFact]
+    stops: Sequence[int]
+    successors: Sequence[ControllerFact]
+
+    @classmethod
+    def of(cls, facts: Sequence[BrokerFact], controllers: Iterable[ControllerFact]) -> _OfEnds:
+        stops = [fact.at for fact in facts if fact.kind == "shutdown_requested"]
+        losses = [fact for fact in facts if fact.kind in ("down", "absent")]
+        return cls(losses, stops, list(_successors(facts[0].broker_id, stops, controllers)))
+
+    def first_loss(self, since: int, until: int) -> BrokerFact | None:
+        """Of [since, until]."""
+        return next(iter(within(self.losses, since, until)), None)
+
+    def successor(self, after: int, until: int) -> ControllerFact | None:
+        """The last election of another controller in (after, until]: the controller's znode and its registration are of
+        one session and end with it."""
+        found = within(self.successors, after + 1, until)
+        return found[-1] if found else None
+
+    def end_reason(self, start: int, end: int, *, was_lost: bool) -> str:
+        if bisect_left(self.stops, start) < bisect_right(self.stops, end):
+            return EventType.CONTROLLED_SHUTDOWN
+        return "registration_lost" if was_lost else "registered_again"
+
+
+def _successors(
+    broker_id: int, stops: Sequence[int], controllers: Iterable[ControllerFact]
+) -> Iterator[ControllerFact]:
+    """The elections of another controller where the broker was the one before. One that resigned while it served on may
+    have kept its registration; one that was shut down has not."""
+    holder = None
+    for fact in controllers:
+        if fact.kind != "resigned":
+            if holder == broker_id != fact.controller_id:
+                yield fact
+            holder = fact.controller_id
+        elif fact.controller_id == holder and not (stops and stops[0] <= fact.at):
+            holder = None
+
+
+def _from_znodes(facts: Sequence[BrokerFact], told: _OfEnds) -> list[RegistrationSpan]:
     registered: dict[tuple[bool, int], BrokerFact] = {}
     for fact in facts:
         if fact.kind == "registered" and fact.czxid is not None:
@@ -100,48 +149,27 @@ def _from_znodes(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFa
         earliest = lost.at if lost else fact.at
         ends = (lost.at_upper if lost else None, following.at if following else None)
         latest = min(at for at in ends if at is not None)
-        heard = next(
-            (f for f in facts if f.kind in ("down", "absent") and earliest <= f.at <= latest + _SLACK_US), None
-        )
+        heard = told.first_loss(earliest, latest + _SLACK_US)
         inferred: str | None = "znode_snapshot"
         bound: BrokerFact | ControllerFact | None = None
         if lost is not None and lost.at == lost.at_upper:
             inferred = None
         else:
             effects: list[BrokerFact | ControllerFact] = [
-                f for f in (heard, _successor(facts, controllers, earliest, latest)) if f is not None
+                f for f in (heard, told.successor(earliest, latest)) if f is not None
             ]
             bound = min((f for f in effects if f.at < latest), key=lambda f: f.at, default=None)
             if bound is not None:
                 latest, inferred = bound.at, "effect_logged"
         end = max(start, latest)
         evidence = [known.evidence_id for known in (fact, lost, heard, bound) if known is not None]
-        reason = _end_reason(facts, start, end, was_lost=lost is not None or heard is not None)
+        reason = told.end_reason(start, end, was_lost=lost is not None or heard is not None)
         value = Registration(reason, min(end, max(start, earliest)))
         spans.append(RegistrationSpan(Interval(start, end, value, tuple(dict.fromkeys(evidence)), inferred), end))
     return spans
 
 
-def _successor(
-    facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact], earliest: int, latest: int
-) -> ControllerFact | None:
-    """The election of another controller in (earliest, latest], where the broker of ``facts`` was the one before: the
-    controller's znode and its registration are of one session and end with it. One that resigned while it served on
-    may have kept its registration; one that was shut down has not."""
-    broker_id = facts[0].broker_id
-    stops = [f.at for f in facts if f.kind == "shutdown_requested"]
-    holder, found = None, None
-    for fact in controllers:
-        if fact.kind != "resigned":
-            if holder == broker_id != fact.controller_id and earliest < fact.at <= latest:
-                found = fact
-            holder = fact.controller_id
-        elif fact.controller_id == holder and not any(at <= fact.at <= latest for at in stops):
-            holder = None
-    return found
-
-
-def _from_logs(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact]) -> list[RegistrationSpan]:
+def _from_logs(facts: Sequence[BrokerFact], told: _OfEnds) -> list[RegistrationSpan]:
     spans: list[RegistrationSpan] = []
     opened: BrokerFact | None = None
     for fact in facts:
@@ -153,10 +181,10 @@ def _from_logs(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact
             end = fact.at
             if fact.kind == "absent":
                 earliest = max(opened.at, fact.at - _FAILOVER_US)
-                successor = _successor(facts, controllers, earliest, fact.at)
+                successor = told.successor(earliest, fact.at)
                 if successor is not None:
                     end, evidence = successor.at, (*evidence, successor.evidence_id)
-            reason = _end_reason(facts, opened.at, end, was_lost=True)
+            reason = told.end_reason(opened.at, end, was_lost=True)
             spans.append(RegistrationSpan(Interval(opened.at, end, Registration(reason), evidence, inferred), end))
             opened = None
     if opened is not None:
@@ -168,9 +196,3 @@ def _from_logs(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact
 
 def _begun(opened: BrokerFact) -> str | None:
     return None if opened.kind == "up" else "retention_boundary"
-
-
-def _end_reason(facts: Sequence[BrokerFact], start: int, end: int, *, was_lost: bool) -> str:
-    if any(f.kind == "shutdown_requested" and start <= f.at <= end for f in facts):
-        return EventType.CONTROLLED_SHUTDOWN
-    return "registration_lost" if was_lost else "registered_again"

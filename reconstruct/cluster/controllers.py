@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from operator import itemgetter
 from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
@@ -14,6 +17,7 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.time.instants import utc
+from reconstruct.time.spans import within
 
 #: /controller is written before /controller_epoch is raised: how much later its time may be, one clock against another.
 _SKEW_US: Final = 2_000_000
@@ -120,16 +124,26 @@ def _tenures_of(facts: Sequence[ControllerFact], generation: int, recreated_at: 
             epochs.setdefault(fact.epoch, _Epoch(fact.epoch)).facts.append(fact)
     ordered = [epochs[number] for number in sorted(epochs)]
     starts = [_start(epoch) for epoch in ordered]
+    #: of each, the first start of those behind it
+    ends = [*list(accumulate(reversed(starts), min))[::-1][1:], recreated_at]
+    of_znode = sorted(
+        (f.at, f.evidence_id, f.controller_id)
+        for f in facts
+        if f.kind == "znode_controller" and f.controller_id is not None
+    )
+    resignations: dict[int | None, list[ControllerFact]] = {}
+    for fact in facts:
+        if fact.kind == "resigned":
+            resignations.setdefault(fact.controller_id, []).append(fact)
     spans = []
-    for index, epoch in enumerate(ordered):
-        start, later = starts[index], starts[index + 1 :]
-        end = min(later) if later else recreated_at
-        reason = None if end is None else "superseded" if later else "cluster_recreated"
-        controller_id = _controller_of(epoch, start, facts)
+    for index, (epoch, start, end) in enumerate(zip(ordered, starts, ends, strict=False)):
+        is_last = index + 1 == len(ordered)
+        reason = None if end is None else "cluster_recreated" if is_last else "superseded"
+        controller_id = _controller_of(epoch, start, of_znode)
         raised = epoch.of_kind("znode_epoch", "elected")
         evidence = [f.evidence_id for f in raised or epoch.of_kind("acted")[:1]]
-        of_controller = (f for f in facts if f.kind == "resigned" and f.controller_id == controller_id)
-        resigned = next((f for f in of_controller if start <= f.at and (end is None or f.at < end)), None)
+        of_tenure = within(resignations.get(controller_id, []), start, None if end is None else end - 1)
+        resigned = next(iter(of_tenure), None)
         if resigned is not None:
             end, reason = resigned.at, "resigned"
             evidence.append(resigned.evidence_id)
@@ -146,17 +160,13 @@ def _start(epoch: _Epoch) -> int:
     return next((facts[0].at for facts in by_kind if facts), min(f.at for f in epoch.facts))
 
 
-def _controller_of(epoch: _Epoch, start: int, facts: Sequence[ControllerFact]) -> int:
-    """The broker that says so itself; else the one that /controller named when the epoch was raised."""
+def _controller_of(epoch: _Epoch, start: int, of_znode: Sequence[tuple[int, str, int]]) -> int:
+    """The broker that says so itself; else the one that /controller, ``of_znode``, named when the epoch was raised."""
     for fact in (*epoch.of_kind("elected"), *epoch.of_kind("acted")):
         if fact.controller_id is not None:
             return fact.controller_id
-    named = [
-        (f.at, f.evidence_id, f.controller_id)
-        for f in facts
-        if f.kind == "znode_controller" and f.controller_id is not None and f.at <= start + _SKEW_US
-    ]
-    return max(named)[2] if named else -1
+    known = bisect_right(of_znode, start + _SKEW_US, key=itemgetter(0))
+    return of_znode[known - 1][2] if known else -1
 
 
 def _claim_severity(epoch: int, first: ControllerFact, second: ControllerFact) -> str:
@@ -193,7 +203,7 @@ def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[Ten
                 (first.evidence_id, second.evidence_id),
             )
         )
+    last = dict(sorted(epochs))
     for generation, epoch in epochs:
-        is_last = not any(other > epoch for of_generation, other in epochs if of_generation == generation)
-        if (generation, epoch + 1) not in epochs and not is_last:
+        if (generation, epoch + 1) not in epochs and epoch != last[generation]:
             verdicts.unjudged("R11")

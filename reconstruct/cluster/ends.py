@@ -9,9 +9,9 @@ from itertools import zip_longest
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.broker_past import BrokerPast, broker_pasts
 from reconstruct.cluster.brokers import RegistrationSpan
-from reconstruct.cluster.departures import least_silence_us, next_process_start, was_asked_to_stop
-from reconstruct.cluster.evidence import FOUND_CLEAN, FOUND_UNCLEAN, HALTS, LIVES, STARTS, ClusterFacts, LifeSign
+from reconstruct.cluster.evidence import FOUND_CLEAN, FOUND_UNCLEAN, HALTS, LIVES, ClusterFacts, LifeSign
 
 CLEAN_STOP: Final = "clean_stop"
 STOP_NOT_FINISHED: Final = "stop_not_finished"
@@ -40,40 +40,35 @@ def registration_ends(
     facts: ClusterFacts, registrations: Mapping[int, Sequence[RegistrationSpan]]
 ) -> dict[int, list[RegistrationEnd]]:
     """By broker, one for each of its registrations, in their order."""
-    signs = facts.life_signs_by_broker
+    pasts = broker_pasts(facts, registrations)
     return {
         broker_id: [
-            _end(facts, broker_id, span, None if after is None else after.interval.start, signs.get(broker_id, ()))
+            _end(pasts[broker_id], span, None if after is None else after.interval.start)
             for span, after in zip_longest(spans, spans[1:])
         ]
         for broker_id, spans in registrations.items()
     }
 
 
-def _end(
-    facts: ClusterFacts, broker_id: int, span: RegistrationSpan, registered_again: int | None, signs: Sequence[LifeSign]
-) -> RegistrationEnd:
-    end = span.interval.end
+def _end(past: BrokerPast, span: RegistrationSpan, registered_again: int | None) -> RegistrationEnd:
+    start, end = span.interval.start, span.interval.end
     if end is None:
         return RegistrationEnd()
-    since = [sign for sign in signs if sign.at > span.interval.start]
-    starts = [sign.at for sign in since if sign.kind == STARTS]  # where the line that says so is missing
-    stated = next_process_start(facts, broker_id, span)
-    next_start = min((*starts, *(() if stated is None else (stated,))), default=None)
+    # a line of the next start, where the one that says so is missing
+    next_start = _earlier(past.next_starting_line(start), past.next_process_start(start))
     # what comes after it registered again may be another process's, of whose start no line tells
-    until = min((at for at in (next_start, registered_again) if at is not None), default=None)
-    own = [sign for sign in since if until is None or sign.at < until]
+    own = past.signs_between(start, _earlier(next_start, registered_again))
     kinds = {sign.kind for sign in own}
     if any(sign.kind in HALTS and sign.at <= end + _CLOSING_US for sign in own):
         return _shutdown(own, HALTED)
-    found = _found_by_the_next(facts, broker_id, since, next_start, registered_again)
+    found = _found_by_the_next(past, next_start, registered_again)
     is_leaving = any(sign.kind == "leaving" and sign.at <= end for sign in own)
-    if is_leaving or was_asked_to_stop(facts, broker_id, span):
+    if is_leaving or past.was_asked_to_stop(span):
         if EventType.BROKER_SERVER_SHUTDOWN in kinds or found == {FOUND_CLEAN}:
             return _shutdown(own, CLEAN_STOP)
         if found == {FOUND_UNCLEAN}:
             return _shutdown(own, STOP_NOT_FINISHED)
-        return _shutdown(own, CLEAN_STOP if _closed_its_session(facts, broker_id, span, own) else None)
+        return _shutdown(own, CLEAN_STOP if _closed_its_session(past, span, own) else None)
     if "line" not in kinds:
         return RegistrationEnd()
     if EventType.SESSION_EXPIRED in kinds or any(sign.kind == LIVES and sign.at > end for sign in own):
@@ -83,27 +78,25 @@ def _end(
     return RegistrationEnd({FOUND_UNCLEAN: CRASH, FOUND_CLEAN: CLEAN_STOP}[found.pop()] if len(found) == 1 else None)
 
 
-def _found_by_the_next(
-    facts: ClusterFacts, broker_id: int, since: Sequence[LifeSign], start: int | None, registered_again: int | None
-) -> set[str]:
+def _earlier(one: int | None, other: int | None) -> int | None:
+    return min((at for at in (one, other) if at is not None), default=None)
+
+
+def _found_by_the_next(past: BrokerPast, start: int | None, registered_again: int | None) -> set[str]:
     """What the process that started at ``start`` found of the stop before it. Where its lines lack that, those of a
     later start are of another stop; a broker loads its logs before it registers."""
     if start is None or (registered_again is not None and registered_again < start):
         return set()
-    later = (at for id_, at, _ in facts.process_starts if id_ == broker_id and at > start)
-    bounds = [at for at in (min(later, default=None), registered_again) if at is not None and at > start]
-    until = min(bounds, default=None)
-    return {
-        sign.kind
-        for sign in since
-        if sign.kind in (FOUND_UNCLEAN, FOUND_CLEAN) and sign.at >= start and (until is None or sign.at < until)
-    }
+    again = registered_again if registered_again is not None and registered_again > start else None
+    until = _earlier(past.next_process_start(start), again)
+    found = past.signs_between(start - 1, until)
+    return {sign.kind for sign in found if sign.kind in (FOUND_UNCLEAN, FOUND_CLEAN)}
 
 
-def _closed_its_session(facts: ClusterFacts, broker_id: int, span: RegistrationSpan, own: Sequence[LifeSign]) -> bool:
+def _closed_its_session(past: BrokerPast, span: RegistrationSpan, own: Sequence[LifeSign]) -> bool:
     """Whether the registration ended earlier after the broker's last line than its session could have expired."""
-    least, end = least_silence_us(facts, broker_id, span), span.interval.end
-    if least is None or end is None or any(f.is_of_quorum for f in facts.brokers if f.broker_id == broker_id):
+    least, end = past.least_silence_us(span), span.interval.end
+    if least is None or end is None or past.is_of_quorum:
         return False  # a quorum fences by another timeout
     return any(sign.kind in ("line", "leaving") and end - least < sign.at <= end for sign in own)
 

@@ -11,6 +11,7 @@ whose print is missing the file alone counts.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -25,6 +26,7 @@ from reconstruct.model.versions import (
     KafkaVersion,
     VersionRange,
 )
+from reconstruct.time.instants import at_of
 
 #: The znode of the cluster's dynamic default, as a broker.
 EVERY_BROKER: Final = -1
@@ -116,9 +118,9 @@ class SettingsOverTime:
 def _as_of(changes: Sequence[SettingChange], at: int, *, is_whole: bool) -> SettingChange | None:
     """The last one by then; one that sets nothing before the place was made, or where there is none and no other is
     missing (``is_whole``); None where nothing is known."""
-    before = [change for change in changes if change.at <= at]
-    if before:
-        return before[-1]
+    known = bisect_right(changes, at, key=at_of)
+    if known:
+        return changes[known - 1]
     return SettingChange(at) if is_whole and (not changes or changes[0].is_first) else None
 
 
@@ -202,10 +204,11 @@ def _prints(lines: Sequence[Printed], starts: Iterable[int]) -> tuple[Printed, .
         else:
             prints.append((at, at, dict(values or {})))
     told: list[Printed] = [(at, values) for at, _, values in prints]
+    printed = [at for at, _ in told]
     silent = [
         (start, None)
         for start in starts
-        if not any(start - _BEFORE_START_US <= at <= start + _AFTER_START_US for at, _ in told)
+        if bisect_left(printed, start - _BEFORE_START_US) == bisect_right(printed, start + _AFTER_START_US)
     ]
     result: list[Printed] = []
     for at, said in sorted([*told, *silent] if told else [], key=lambda one: one[0]):

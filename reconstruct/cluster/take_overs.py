@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,10 +11,12 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.controllers import TenureSpan
 from reconstruct.cluster.evidence import TakeOverLine
+from reconstruct.cluster.view import Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.take_over import READY, TAKE_OVER_ORDER
 from reconstruct.time.instants import utc
+from reconstruct.time.spans import within
 
 #: A controller's first line may be so much earlier than its tenure, which another clock may tell: µs.
 BEFORE_US: Final = 2_000_000
@@ -81,7 +84,7 @@ def take_overs(tenures: Sequence[TenureSpan], lines: Iterable[TakeOverLine]) -> 
         by_controller.setdefault(line.controller_id, []).append(line)
     windows = line_windows(tenures)
     return [
-        _take_over([line for line in by_controller.get(span.tenure.controller_id, ()) if since <= line.at < until])
+        _take_over(within(by_controller.get(span.tenure.controller_id, []), since, until - 1))
         for span, (since, until) in zip(tenures, windows, strict=True)
     ]
 
@@ -90,16 +93,15 @@ def line_windows(tenures: Sequence[TenureSpan]) -> list[tuple[int, int]]:
     """Of each tenure, the half-open span of instants, µs, in which its controller's lines are of it: until the same
     broker is elected again."""
     starts: dict[int, list[int]] = {}
-    for span in tenures:
-        starts.setdefault(span.tenure.controller_id, []).append(span.tenure.start)
-    far = 2**62
-    return [
-        (
-            span.tenure.start - BEFORE_US,
-            min((at for at in starts[span.tenure.controller_id] if at > span.tenure.start), default=far) - BEFORE_US,
-        )
-        for span in tenures
-    ]
+    for start, controller_id in sorted((span.tenure.start, span.tenure.controller_id) for span in tenures):
+        starts.setdefault(controller_id, []).append(start)
+
+    def next_start(tenure: Tenure) -> int:
+        own = starts[tenure.controller_id]
+        place = bisect_right(own, tenure.start)
+        return own[place] if place < len(own) else 2**62
+
+    return [(span.tenure.start - BEFORE_US, next_start(span.tenure) - BEFORE_US) for span in tenures]
 
 
 def _take_over(lines: Sequence[TakeOverLine]) -> TakeOver:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +13,7 @@ from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.controllers import TenureSpan
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
 from reconstruct.cluster.view import Tenure
+from reconstruct.time.spans import within
 
 #: Several lines within this, µs, are of one coming or going of a broker.
 _ONE_CHANGE_US: Final = 10_000_000
@@ -73,13 +75,16 @@ def episodes(
     brokers: Iterable[BrokerFact],
 ) -> list[Episode]:
     """One for each tenure, in their order; ``windows`` of :func:`reconstruct.cluster.take_overs.line_windows`."""
-    told = sorted((f for f in brokers if f.controller_id is not None), key=lambda f: (f.at, f.broker_id, f.evidence_id))
-    resigned = [fact for fact in controllers if fact.kind == "resigned"]
+    told: dict[int, list[BrokerFact]] = {}
+    for fact in sorted(brokers, key=lambda f: (f.at, f.broker_id, f.evidence_id)):
+        if fact.controller_id is not None:
+            told.setdefault(fact.controller_id, []).append(fact)
+    ends = _ends(registrations, controllers)
     result = []
     for index, (span, (since, until)) in enumerate(zip(tenures, windows, strict=True)):
-        own = [f for f in told if f.controller_id == span.tenure.controller_id and since <= f.at < until]
+        own = within(told.get(span.tenure.controller_id, []), since, until - 1)
         before = tenures[index - 1] if index else None
-        gap = None if before is None else _without_controller_ms(before, span, registrations, resigned)
+        gap = None if before is None else _without_controller_ms(before, span, ends)
         result.append(Episode(gap, _changes(own, "up"), _changes(own, "down")))
     return result
 
@@ -94,17 +99,24 @@ def _changes(facts: Iterable[BrokerFact], kind: str) -> int:
     return count
 
 
-def _without_controller_ms(
-    before: TenureSpan,
-    span: TenureSpan,
-    registrations: Mapping[int, Sequence[RegistrationSpan]],
-    resigned: Iterable[ControllerFact],
-) -> int | None:
+def _ends(
+    registrations: Mapping[int, Sequence[RegistrationSpan]], controllers: Iterable[ControllerFact]
+) -> dict[int, list[int]]:
+    """By broker, when its registrations ended or it resigned as the controller, in order."""
+    ends = {id_: [r.interval.end for r in spans if r.interval.end is not None] for id_, spans in registrations.items()}
+    for fact in controllers:
+        if fact.kind == "resigned" and fact.controller_id is not None:
+            ends.setdefault(fact.controller_id, []).append(fact.at)
+    return {broker_id: sorted(instants) for broker_id, instants in ends.items()}
+
+
+def _without_controller_ms(before: TenureSpan, span: TenureSpan, ends: Mapping[int, Sequence[int]]) -> int | None:
     """From the first end of the controller before, as its registration or its own line tells, to the election."""
     start, controller_id = before.tenure.start, before.tenure.controller_id
     if before.tenure.generation != span.tenure.generation:
         return None
-    ends = [r.interval.end for r in registrations.get(controller_id, ()) if r.interval.end is not None]
-    ends += [fact.at for fact in resigned if fact.controller_id == controller_id]
-    known = [end for end in ends if start < end <= span.tenure.start + _SKEW_US]
-    return None if not known else max(0, span.tenure.start - min(known)) // 1000
+    own = ends.get(controller_id, ())
+    place = bisect_right(own, start)
+    if place == len(own) or own[place] > span.tenure.start + _SKEW_US:
+        return None
+    return max(0, span.tenure.start - own[place]) // 1000

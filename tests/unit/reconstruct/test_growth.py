@@ -1,4 +1,5 @@
-"""A long history of one partition, states or offsets, costs in proportion to its lines, not to their square."""
+"""A long history of one partition, states or offsets, or of one cluster, costs in proportion to its lines, not to their
+square."""
 
 from __future__ import annotations
 
@@ -7,7 +8,20 @@ from typing import Final
 
 import pytest
 
+from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.episodes.procedures import reigning_windows
+from reconstruct.cluster.evidence import (
+    FOUND_CLEAN,
+    STARTS,
+    BrokerFact,
+    ClusterFacts,
+    ControllerFact,
+    LifeSign,
+    ProcedureLine,
+    TakeOverLine,
+)
+from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import KafkaVersion, VersionRange
@@ -231,6 +245,51 @@ def test_drops_that_nothing_ends() -> None:
         steps = []
         executed = lines_executed(lambda: steps.extend([*lower_steps(facts, drops), *upper_steps(facts, drops)]))
         assert steps
+        return executed
+
+    assert work(TIMES * SHORT) < 1.25 * TIMES * work(SHORT)
+
+
+def cluster(times: int) -> ClusterFacts:
+    """Broker 3 starts again and again, every second time in order, and each time another controller is elected."""
+    facts = ClusterFacts(stated_versions=["2.8.2"])
+    for number in range(times):
+        at, other = 100 * SECOND * number, 1 + number % 2
+        facts.controllers += [
+            ControllerFact("elected", at, f"e{number}", other, number + 1),
+            ControllerFact("acted", at + SECOND, f"a{number}", other, number + 1, "TRACE", log_file=f"{other}"),
+            ControllerFact("resigned", at + 99 * SECOND, f"q{number}", other),
+        ]
+        told = [("registered", 20), ("up", 21), ("unregistered", 60), ("down", 61)]
+        told += [("shutdown_requested", 55)] if number % 2 else []
+        facts.brokers += [
+            BrokerFact(3, kind, at + s * SECOND, f"{kind}{number}", number + 1, at + s * SECOND, controller_id=other)
+            for kind, s in told
+        ]
+        facts.process_starts.append((3, at + 15 * SECOND, f"s{number}"))
+        signs = [(STARTS, 15), (FOUND_CLEAN, 16), ("line", 50), ("unreachable", 59)]
+        facts.life_signs += [LifeSign(3, kind, at + s * SECOND, f"{kind}{number}") for kind, s in signs]
+        facts.own_settings.printed.setdefault(3, []).append(
+            (at + 15 * SECOND, {BrokerSetting.SESSION_TIMEOUT: str(6000 + number % 2)})
+        )
+        facts.take_over_lines.append(
+            TakeOverLine(other, EventType.CONTROLLER_ELECTED, at + SECOND, f"t{number}", "controller", 2 * number)
+        )
+        named = {"deleted_broker_ids": "3"}
+        failure = (EventType.BROKER_CHANGE, at + 61 * SECOND, f"b{number}", "controller", 2 * number + 1)
+        facts.procedure_lines.append(ProcedureLine(other, *failure, named=named))
+    return facts
+
+
+def test_a_broker_that_starts_again_and_again() -> None:
+    def work(times: int) -> int:
+        facts, histories = cluster(times), []
+        executed = lines_executed(lambda: histories.append(ClusterHistory("c", facts)))
+        (history,) = histories
+        spans = [(number, one.began_at, one.until) for number, one in enumerate(history.procedures)]
+        executed += lines_executed(lambda: list(reigning_windows(history.tenures, spans, history.procedures)))
+        assert [len(ends) for ends in history.ends.values()] == [times]
+        assert (len(history.tenures), len(history.view.departures[3])) == (times, times)
         return executed
 
     assert work(TIMES * SHORT) < 1.25 * TIMES * work(SHORT)

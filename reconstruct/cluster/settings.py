@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
+from operator import itemgetter
 from typing import Final
 
 from ingest.shapes.broker_settings import BrokerSetting
@@ -172,7 +173,8 @@ class Configuration:
         return start if said is not None and setting in said else None
 
     def _print_by(self, at: int) -> Printed:
-        return next((one for one in reversed(self.printed) if one[0] <= at), (0, None))
+        known = bisect_right(self.printed, at, key=itemgetter(0))
+        return self.printed[known - 1] if known else (0, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import cached_property, wraps
+from itertools import accumulate
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ingest.shapes.broker_settings import BrokerSetting
@@ -21,7 +22,7 @@ from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.kept.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.instants import at_of
-from reconstruct.time.intervals import Interval
+from reconstruct.time.intervals import Interval, as_of
 from reconstruct.time.line_order import JUMP_BACK_US
 from reconstruct.time.spans import within
 
@@ -162,7 +163,21 @@ def _noted(
     return ask
 
 
-@dataclass(frozen=True, slots=True)
+class _FirstStarts:
+    """Of tenures, when the first of those with a higher epoch than one given began."""
+
+    def __init__(self, tenures: Iterable[Tenure]) -> None:
+        known = sorted((tenure.controller_epoch, tenure.start) for tenure in tenures)
+        self._epochs = [epoch for epoch, _ in known]
+        #: of each and those behind it
+        self._starts = list(accumulate((start for _, start in reversed(known)), min))[::-1]
+
+    def above(self, epoch: int) -> int | None:
+        place = bisect_right(self._epochs, epoch)
+        return self._starts[place] if place < len(self._starts) else None
+
+
+@dataclass(frozen=True)
 class ClusterView:
     """The cluster-wide timelines, each in its order; instants are microseconds since the epoch, UTC.
 
@@ -272,7 +287,12 @@ class ClusterView:
     @_noted
     def keeps_order(self, broker_id: int) -> bool:
         """Whether the lines of the broker's state-change log stand in the order of what happened, in all its files."""
-        return all(span.is_in_order for span in self.logs.get(broker_id, ()))
+        return broker_id not in self._unordered_logs
+
+    @cached_property
+    def _unordered_logs(self) -> frozenset[int]:
+        logs = self.logs.items()
+        return frozenset(broker_id for broker_id, spans in logs if not all(span.is_in_order for span in spans))
 
     def unclean_election_allowed(self, topic: str, at: int | None = None) -> bool | None:
         """Whether the configuration allows an unclean election at ``at``; None where the evidence does not say.
@@ -312,7 +332,7 @@ class ClusterView:
     def min_isr(self, topic: str, leader: int, start: int, end: int | None = None) -> int | None:
         """min.insync.replicas of a partition of ``topic`` that ``leader`` leads, from ``start`` to ``end``; None where
         nothing says what held then, or where it changed meanwhile."""
-        changes = self.min_isr_changes(topic, leader)
+        changes = self.min_isr_changes(topic, leader) if start != end else ()
         instants = [start, *(at for at in changes if start < at and (end is None or at < end))]
         found = {self._min_isr_at(topic, leader, at) for at in instants}
         return found.pop() if len(found) == 1 else None
@@ -341,38 +361,71 @@ class ClusterView:
 
     def at_generation_of(self, instant: int) -> ClusterView:
         """The view of the generation of the cluster that ``instant`` falls into: one created again counts anew."""
-        begins: dict[int, int] = {}
-        for tenure in self.tenures:
-            begins[tenure.generation] = min(tenure.start, begins.get(tenure.generation, tenure.start))
-        if len(begins) < 2:
+        if len(self._generations) < 2:
             return self
-        begun = [generation for generation, start in begins.items() if start <= instant + _SLACK_US]
-        chosen = max(begun, default=min(begins))
-        return replace(self, tenures=tuple(tenure for tenure in self.tenures if tenure.generation == chosen))
+        begun = [number for number, (start, _) in self._generations.items() if start <= instant + _SLACK_US]
+        return self._generations[max(begun, default=min(self._generations))][1]
+
+    @cached_property
+    def _generations(self) -> dict[int, tuple[int, ClusterView]]:
+        """When each began, and the view of it."""
+        tenures: dict[int, list[Tenure]] = {}
+        for tenure in self.tenures:
+            tenures.setdefault(tenure.generation, []).append(tenure)
+        return {
+            number: (min(tenure.start for tenure in own), replace(self, tenures=tuple(own)))
+            for number, own in tenures.items()
+        }
 
     def tenure_at(self, instant: int) -> Tenure | None:
         """The tenure that holds at ``instant``: the highest epoch begun; None before the first known one."""
-        found = None
-        for tenure in self.tenures:
-            if tenure.start <= instant:
-                found = tenure
-        return found
+        begun = bisect_right(self._starts_from, instant)
+        return self.tenures[begun - 1] if begun else None
+
+    @cached_property
+    def _starts_from(self) -> list[int]:
+        """Of each tenure and those behind it, when the first began."""
+        return list(accumulate((tenure.start for tenure in reversed(self.tenures)), min))[::-1]
 
     def tenure_of(self, controller_epoch: int | None) -> Tenure | None:
         """The tenure with that controller epoch; None where it is not known."""
-        return next((tenure for tenure in self.tenures if tenure.controller_epoch == controller_epoch), None)
+        of_epoch = self.tenures_of(controller_epoch)
+        return of_epoch[0] if of_epoch else None
+
+    def tenures_of(self, controller_epoch: int | None) -> Sequence[Tenure]:
+        """The tenures with that controller epoch: several where the cluster was created again, or two claim it."""
+        return self._by_epoch.get(controller_epoch, ())
+
+    @cached_property
+    def _by_epoch(self) -> dict[int | None, list[Tenure]]:
+        found: dict[int | None, list[Tenure]] = {}
+        for tenure in self.tenures:
+            found.setdefault(tenure.controller_epoch, []).append(tenure)
+        return found
 
     def successor_start(self, controller_epoch: int) -> int | None:
         """When a controller with a higher epoch took over; None while none is known."""
-        return min((t.start for t in self.tenures if t.controller_epoch > controller_epoch), default=None)
+        return self._first_starts.above(controller_epoch)
+
+    @cached_property
+    def _first_starts(self) -> _FirstStarts:
+        return _FirstStarts(self.tenures)
 
     def tenure_bounds(self, controller_id: int | None, controller_epoch: int | None) -> tuple[int, int | None]:
         """When the tenure began, and when the same broker's next one did; the beginning of time where it is unknown."""
-        own = [tenure for tenure in self.tenures if tenure.controller_id == controller_id]
-        start = next((tenure.start for tenure in own if tenure.controller_epoch == controller_epoch), None)
+        own = (one.start for one in self.tenures_of(controller_epoch) if one.controller_id == controller_id)
+        start = next(own, None)
         if start is None or controller_epoch is None:
             return 0, None
-        return start, min((tenure.start for tenure in own if tenure.controller_epoch > controller_epoch), default=None)
+        return start, self._first_starts_of[controller_id].above(controller_epoch)
+
+    @cached_property
+    def _first_starts_of(self) -> dict[int | None, _FirstStarts]:
+        """By controller."""
+        of_controller: dict[int | None, list[Tenure]] = {}
+        for tenure in self.tenures:
+            of_controller.setdefault(tenure.controller_id, []).append(tenure)
+        return {controller_id: _FirstStarts(own) for controller_id, own in of_controller.items()}
 
     @_noted
     def first_list_after(self, instant: int) -> LiveView | None:
@@ -397,14 +450,15 @@ class ClusterView:
 
     def is_registered(self, broker_id: int, start: int, end: int) -> bool:
         """Whether one registration of the broker lasted from ``start`` to ``end``."""
-        return any(i.start <= start and (i.end is None or i.end > end) for i in self.liveness.get(broker_id, ()))
+        known = as_of(self.liveness.get(broker_id, ()), start)
+        return known is not None and (known.end is None or known.end > end)
 
     def is_live(self, broker_id: int, instant: int) -> bool | None:
         """Whether the broker was registered at ``instant``; None where nothing is known of the broker then."""
         intervals = self.liveness.get(broker_id, ())
         if not intervals or instant < intervals[0].start:
             return None
-        return any(interval.holds_at(instant) for interval in intervals)
+        return as_of(intervals, instant) is not None
 
 
 #: What :func:`_noted` notes.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
+from operator import attrgetter
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView, Departure
@@ -16,6 +19,7 @@ from reconstruct.time.intervals import Interval, as_of
 
 #: How the reason begins of a partition that has no leader by decision, and not only none that is registered.
 NO_LEADER_DECIDED: Final = "no leader was decided"
+_START: Final = attrgetter("start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +125,14 @@ def _moment(
         min_isr = min(min_isr, len(assignment.value.replicas))
     last = leader
     if state is not None and leader == NO_LEADER:
-        led = (i.value.leader for i in reversed(decided) if i.start <= at and i.value.leader != NO_LEADER)
-        last = next(led, NO_LEADER)
+        begun = (decided[place].value.leader for place in range(_begun_by(decided, at) - 1, -1, -1))
+        last = next((known for known in begun if known != NO_LEADER), NO_LEADER)
     return _Moment(at, state, assignment.value if assignment else None, is_live, min_isr, last)
+
+
+def _begun_by(decided: Sequence[Interval[LeaderAndIsrState]], at: int) -> int:
+    """How many of them began by then."""
+    return bisect_right(decided, at, key=_START)
 
 
 def _offline(moment: _Moment) -> _Reason | None:
@@ -233,20 +242,19 @@ def _leaderless(
     cluster: ClusterView,
 ) -> Unavailability | None:
     ends_after = max(departure.served_until, departure.unregistered_after)
-    led = [
-        index
-        for index, interval in enumerate(decided)
-        if interval.value.leader == leader
-        and interval.start <= departure.unregistered_by
-        and (interval.end is None or interval.end >= ends_after)
-    ]
-    if not led:
+    begun = range(_begun_by(decided, departure.unregistered_by) - 1, -1, -1)
+    lasting = takewhile(lambda index: (decided[index].end or ends_after) >= ends_after, begun)
+    led = next((index for index in lasting if decided[index].value.leader == leader), None)
+    if led is None:
         return None
-    first = last = led[-1]
+    first = last = led
     while first > 0 and decided[first - 1].value.leader == leader:
         first -= 1
     lower = max(departure.served_until, decided[first].start)
-    end, by, evidence = _taken_over(leader, departure, decided[last:], roles, cluster)
+    since_then = (decided[place] for place in range(last, len(decided)))
+    found = _taken_over(leader, departure, since_then, roles, cluster)
+    ended = decided[-1].end
+    end, by, evidence = found or (ended, None if ended is None else "the partition was deleted", ())
     proven = [max(at, lower) for at in (departure.gone_by, end) if at is not None]
     if not proven:
         return None
@@ -262,28 +270,33 @@ def _leaderless(
 def _taken_over(
     gone: int,
     departure: Departure,
-    decided: Sequence[Interval[LeaderAndIsrState]],
+    decided: Iterable[Interval[LeaderAndIsrState]],
     roles: Mapping[int, Sequence[Interval[Role]]],
     cluster: ClusterView,
-) -> tuple[int | None, str | None, tuple[str, ...]]:
+) -> tuple[int, str, tuple[str, ...]] | None:
     """When a live leader led again, as its own log tells it, else as it was decided; None where none did."""
-    returns = [i.start for i in cluster.liveness.get(gone, ()) if i.start >= departure.unregistered_by]
+    registrations = cluster.liveness.get(gone, ())
+    returned = bisect_left(registrations, departure.unregistered_by, key=_START)
     for interval in decided:
         leader, since = interval.value.leader, interval.start
         if leader == gone:
-            since = max(since, min(returns, default=since))
-            if not returns or (interval.end is not None and interval.end <= since):
+            if returned == len(registrations):
+                continue
+            since = max(since, registrations[returned].start)
+            if interval.end is not None and interval.end <= since:
                 continue
         elif leader == NO_LEADER or cluster.is_live(leader, since) is False:
             continue
-        for role in roles.get(leader, ()):
+        own = roles.get(leader, ())
+        for place in range(bisect_left(own, since, key=_START), len(own)):
+            role = own[place]
+            if interval.end is not None and role.start >= interval.end:
+                break
             epochs = (role.value.leader_epoch, interval.value.leader_epoch)
-            is_of_it = role.value.role == LEADER and (None in epochs or epochs[0] == epochs[1])
-            if is_of_it and since <= role.start and (interval.end is None or role.start < interval.end):
+            if role.value.role == LEADER and (None in epochs or epochs[0] == epochs[1]):
                 return role.start, f"leader {leader} took over at leader epoch {epochs[1]}", role.evidence[:1]
         # one that came back to what it led leads when its log tells so, or when a controller decides anew
         if leader != gone or interval.end is None or interval.start >= since:
             by = f"leader {leader} was decided at leader epoch {interval.value.leader_epoch}"
             return since, by, interval.evidence[:1]
-    end = decided[-1].end
-    return end, None if end is None else "the partition was deleted", ()
+    return None

@@ -100,6 +100,6 @@ def shows_sending(request: Request, cluster: ClusterView) -> bool:
 
 def tenure_of(request: Request, cluster: ClusterView) -> Tenure | None:
     """The one tenure of the request's controller at its epoch."""
-    controller = (request.controller_id, request.controller_epoch)
-    tenures = [tenure for tenure in cluster.tenures if (tenure.controller_id, tenure.controller_epoch) == controller]
+    of_epoch = cluster.tenures_of(request.controller_epoch)
+    tenures = [tenure for tenure in of_epoch if tenure.controller_id == request.controller_id]
     return tenures[0] if len(tenures) == 1 else None

@@ -21,6 +21,7 @@ from typing import Final
 from reconstruct.cluster.view import ClusterView, LiveView
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, BROKER_EPOCHS_SINCE
 from reconstruct.time.instants import MAY_BE_LATER_US, at_of, may_be_later_us
+from reconstruct.time.intervals import as_of
 
 #: How far a decision's time may be from the controller's own where another clock tells it.
 VIEW_SLACK_US: Final = 2_000_000
@@ -122,10 +123,10 @@ def added_next(broker_id: int, decision: StateDecision, cluster: ClusterView) ->
 def _registered(broker_id: int, instant: int, cluster: ClusterView) -> frozenset[bool | None]:
     """Whether the broker was registered then: both where its registration ended between two sightings around."""
     found = {cluster.is_live(broker_id, instant)}
-    for interval in cluster.liveness.get(broker_id, ()):
-        since = interval.value.ended_after
-        if since is not None and since < instant and interval.holds_at(instant):
-            found.add(False)
+    known = as_of(cluster.liveness.get(broker_id, ()), instant)
+    since = None if known is None else known.value.ended_after
+    if since is not None and since < instant:
+        found.add(False)
     return frozenset(found)
 
 

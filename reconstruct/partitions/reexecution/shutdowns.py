@@ -5,6 +5,7 @@ Source: kafka.controller.KafkaController.shutdownBroker (0.8.0 to 1.0), doContro
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
@@ -45,10 +46,13 @@ def judge_shutdowns(case: Case, verdicts: Verdicts) -> None:
         if broker < 0 or not is_next:
             continue
         next_elections = elections.get(after.value.leader_epoch, ())
-        for asked, evidence_id in case.cluster.shutdown_requests.get(broker, ()):
+        requests = case.cluster.shutdown_requests.get(broker, ())
+        first = max(before.start + _KNOWN_US + 1, after.start - _GONE_US)
+        last = max((election.at for election in next_elections), default=first)
+        for place in range(bisect_left(requests, (first,)), bisect_left(requests, (last,))):
+            asked, evidence_id = requests[place]
             listed = _listed_gone(case.cluster, broker, asked)
-            is_known = before.start < asked - _KNOWN_US and after.start <= asked + _GONE_US
-            if listed is None or not is_known or not _was_decided_after(next_elections, listed):
+            if listed is None or not _was_decided_after(next_elections, listed):
                 continue
             others = [member for member in before.value.isr if member in listed.live and member != broker]
             asked_of = case.cluster.shutdown_controllers.get(evidence_id)

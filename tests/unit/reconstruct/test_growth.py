@@ -4,6 +4,7 @@ square."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -22,7 +23,7 @@ from reconstruct.cluster.evidence import (
     TakeOverLine,
 )
 from reconstruct.cluster.spark.step import ClusterHistory
-from reconstruct.cluster.view import ClusterView, Tenure
+from reconstruct.cluster.view import ClusterView, LogSpan, Tenure
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
@@ -290,6 +291,42 @@ def test_a_broker_that_starts_again_and_again() -> None:
         executed += lines_executed(lambda: list(reigning_windows(history.tenures, spans, history.procedures)))
         assert [len(ends) for ends in history.ends.values()] == [times]
         assert (len(history.tenures), len(history.view.departures[3])) == (times, times)
+        return executed
+
+    assert work(TIMES * SHORT) < 1.25 * TIMES * work(SHORT)
+
+
+def led_by_one_that_starts_again(times: int) -> Iterator[Evidence]:
+    """Broker 3 leads whenever it is there; what each decision says is sent, and received by all that live."""
+    for number in range(2 * times):
+        is_back = number % 2 == 0
+        at, controller = 100 * SECOND * (number // 2) + (21 if is_back else 61) * SECOND, 1 + number // 2 % 2
+        leader, isr = (3, WHOLE) if is_back else (controller, SMALL)
+        state = {"leader": leader, "leader_epoch": number, "isr": isr, "partition_epoch": number, "replicas": WHOLE}
+        sent = {"controller_id": controller, "controller_epoch": number // 2 + 1, "correlation_id": number}
+        yield Evidence(
+            f"s{number}",
+            EventType.LEADER_AND_ISR_SENT,
+            at,
+            file=f"state-{controller}",
+            offset=2 * number,
+            broker_id=controller,
+            to_broker_ids=isr,
+            **state,
+            **sent,
+        )
+        for broker in isr:
+            line = (f"r{number}.{broker}", EventType.LEADER_AND_ISR_RECEIVED, at + 2000)
+            yield Evidence(*line, file=f"state-{broker}", offset=2 * number + 1, broker_id=broker, **state, **sent)
+
+
+def test_a_partition_led_by_one_that_starts_again_and_again() -> None:
+    def work(times: int) -> int:
+        facts, cases = list(led_by_one_that_starts_again(times)), []
+        logs = tuple(LogSpan(100 * SECOND * n, 100 * SECOND * (n + 1) - 1, "TRACE") for n in range(times))
+        view = replace(ClusterHistory("c", cluster(times)).view, logs=dict.fromkeys(WHOLE, logs))
+        executed = lines_executed(lambda: cases.append(fold_partition("orders", facts, view, partition_id=0)))
+        assert len(cases[0].decided) == 2 * times
         return executed
 
     assert work(TIMES * SHORT) < 1.25 * TIMES * work(SHORT)

@@ -80,7 +80,10 @@ def second_look(
     ``silver.znode_changes``, ``transactions`` ``bronze.znode_transactions`` and ``stated`` what brokers stated of their
     cluster's id (:func:`reconstruct.cluster.spark.statements.stated_ids`).
     """
+    no_alternatives = F.array().cast("array<string>")
     found = findings.where("severity <> 'info'")
+    if found.isEmpty():
+        return findings.withColumn("alternatives", no_alternatives)
     claims = F.broadcast(found.select(*_KEY, "divergence_id", F.explode("evidence").alias("record_id")))
     dated = union(
         [
@@ -152,7 +155,7 @@ def second_look(
         .when(F.col("at_most") == "info", "info")
         .otherwise(F.col("severity")),
         "explanation": F.concat_ws(" ", "explanation", "but"),
-        "alternatives": F.coalesce("alternatives", F.array().cast("array<string>")),
+        "alternatives": F.coalesce("alternatives", no_alternatives),
     }
     return joined.select(*(made.get(name, F.col(name)).alias(name) for name in findings.columns))
 

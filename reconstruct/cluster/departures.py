@@ -50,9 +50,8 @@ def _departure(past: BrokerPast, span: RegistrationSpan, registered_again: int |
     served = last if silent_from is None else next((sign for sign in reversed(alive) if sign.at <= silent_from), last)
     evidence: tuple[str, ...] = (served.evidence_id, *span.interval.evidence[-1:])
     gone_by: int | None = None
-    failure = _first_failure(
-        within(past.signs, max(last.at, end - FAILURES_US), min(end, next_start or end)), min(end, next_start or end)
-    )
+    until = min(end, next_start or end)
+    failure = _first_failure(within(past.signs, max(last.at, end - FAILURES_US), until), until)
     lived_on = past.has_line_between(end, next_start) or (
         registered_again is not None and (next_start is None or registered_again < next_start)
     )

@@ -1,8 +1,8 @@
 """Rows looked up in windows of time that the driver knows, such as the tenures of controllers.
 
 Spark holds each row against each window of its key where only times tell which one it is in: lines times windows, both
-of which grow with a lake. Time is cut into stretches, of which there are as many as a key has windows; rows are joined
-with those windows that reach into their stretch.
+of which grow with a lake. So time is cut into stretches, and rows are joined with those windows that reach into their
+stretch.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ingest.lake.local_frames import local_frame
 
 #: The column by which rows are joined with windows, beside their key.
 STRETCH: Final = "stretch"
+#: Into so many stretches windows reach on average, at the most.
+REACHED_AT_MOST: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,14 @@ class Stretches:
     count: int
 
     @classmethod
-    def of(cls, windows: Collection[tuple[int, int]], keys_count: int) -> Stretches:
-        """As many as a key has windows, which begin and end at these µs."""
+    def of(cls, windows: Collection[tuple[int, int]]) -> Stretches:
+        """For windows that begin and end at these µs: as many stretches as windows, fewer where these overlap, so that
+        all together they reach into :data:`REACHED_AT_MOST` for each of them."""
         begins = [since for since, _ in windows]
-        first, count = min(begins, default=0), max(1, len(begins) // max(1, keys_count))
-        return cls(first, (max(begins, default=0) - first) // count + 1, count)
+        first, last = min(begins, default=0), max(begins, default=0)
+        covered = sum(max(0, min(until, last) - since) for since, until in windows)
+        count = max(1, min(len(begins), (REACHED_AT_MOST - 2) * len(begins) * (last - first) // max(1, covered)))
+        return cls(first, (last - first) // count + 1, count)
 
     def reached(self, since: int, until: int) -> range:
         """Those that a window reaches into, from ``since`` to before ``until``; none where it has no length."""
@@ -63,18 +68,15 @@ def time_windows(
     columns: str,
     rows: Collection[Sequence[Any]],
     *,
-    key: Sequence[str],
     since: str,
     until: str,
     untimed: Collection[Sequence[Any]] = (),
 ) -> Windows:
-    """Windows with ``columns`` as SQL declares them, of which these say their key, when they begin and before when they
-    end (µs). ``untimed`` are rows whose key tells enough: their stretch is NULL."""
+    """Windows with ``columns`` as SQL declares them, of which these say when they begin and before when they end (µs).
+    ``untimed`` are rows whose key tells enough: their stretch is NULL."""
     names = [column.split(" ", 1)[0] for column in columns.split(", ")]
     begin, end = names.index(since), names.index(until)
-    of_key = [names.index(name) for name in key]
-    keys = {tuple(row[place] for place in of_key) for row in rows}
-    stretches = Stretches.of([(row[begin], row[end]) for row in rows], len(keys))
+    stretches = Stretches.of([(row[begin], row[end]) for row in rows])
 
     def placed() -> Iterator[tuple[Any, ...]]:
         for row in rows:

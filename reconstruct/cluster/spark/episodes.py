@@ -92,7 +92,7 @@ def controller_episodes(
 
 def _tenure_windows(spark: SparkSession, rows: Collection[tuple[Any, ...]]) -> Windows:
     names = "w_cluster_id string, w_controller_id int, controller_epoch int, since_us bigint, until_us bigint"
-    return time_windows(spark, names, rows, key=("w_cluster_id", "w_controller_id"), since="since_us", until="until_us")
+    return time_windows(spark, names, rows, since="since_us", until="until_us")
 
 
 def _told(histories: Sequence[ClusterHistory], controller_events: DataFrame, tenures: Windows) -> DataFrame:
@@ -106,7 +106,6 @@ def _told(histories: Sequence[ClusterHistory], controller_events: DataFrame, ten
         controller_events.sparkSession,
         "t_cluster_id string, t_controller_id int, procedure_number int, began_us bigint, ended_us bigint",
         turns,
-        key=("t_cluster_id", "t_controller_id"),
         since="began_us",
         until="ended_us",
     )

@@ -8,10 +8,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.local_frames import local_frame
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.broker_past import broker_pasts
-from reconstruct.cluster.brokers import broker_registrations
+from reconstruct.cluster.broker_past import BrokerPast, broker_pasts
+from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.departures import FAILURES_US
 from reconstruct.cluster.evidence import (
     ENDINGS,
@@ -35,6 +34,10 @@ _FAR_FUTURE: Final = 2**62
 _COLUMNS: Final = ("cluster_id", "broker_id", "kind", "at", "evidence_id")
 _SIGN: Final = ("at", "evidence_id")
 _BROKER: Final = ("cluster_id", "broker_id")
+_WINDOW: Final = (
+    "cluster_id string, broker_id int, begins_us bigint, ends_us bigint, again_us bigint, until_us bigint,"
+    " silent_us bigint, from_us bigint, to_us bigint"
+)
 
 
 def _place(instant: str, evidence_id: Column) -> tuple[Column, Column]:
@@ -56,6 +59,16 @@ def _chosen(signs: DataFrame, kinds: Sequence[tuple[str, Column]]) -> DataFrame:
     return of_window.select("cluster_id", "broker_id", F.inline(F.array_compact(F.array(*rows))))
 
 
+def _window(past: BrokerPast, span: RegistrationSpan, again: int) -> tuple[int | None, ...]:
+    """When a registration begins and ends, and the next one begins (inclusive); before when lines are of its process,
+    or of none known; since when it was silent; and all of that together."""
+    begins, ends = span.interval.start, span.interval.end
+    assert ends is not None
+    until = min(past.next_process_start(begins) or _FAR_FUTURE, again + 1)
+    everything = min(begins, ends - FAILURES_US), max(until, again + 1, ends + 1)
+    return begins, ends, again, until, past.silent_since(span), *everything
+
+
 def add_life_signs(
     facts: Mapping[str, ClusterFacts],
     state_changes: DataFrame,
@@ -73,31 +86,16 @@ def add_life_signs(
     for cluster_id, known in facts.items():
         registrations = broker_registrations(known.brokers, known.controllers)
         for broker_id, past in broker_pasts(known, registrations).items():
+            ended = [span for span in registrations[broker_id] if span.interval.end is not None]
+            # what comes after the next one began is told of that
+            again = [*(span.interval.start for span in ended[1:]), _FAR_FUTURE]
             ends += [
-                (
-                    cluster_id,
-                    broker_id,
-                    span.interval.start,
-                    span.interval.end,
-                    past.next_process_start(span.interval.start) or _FAR_FUTURE,
-                    past.silent_since(span),
-                )
-                for span in registrations[broker_id]
-                if span.interval.end is not None
+                (cluster_id, broker_id, *_window(past, span, next_begins))
+                for span, next_begins in zip(ended, again, strict=False)
             ]
     if not ends:
         return
-    spark = state_changes.sparkSession
-    names = "cluster_id string, broker_id int, begins_us bigint, ends_us bigint, until_us bigint, silent_us bigint"
-    every = F.broadcast(local_frame(spark, names, ends))
-    windows = time_windows(
-        spark,
-        f"{names}, from_us bigint, to_us bigint",
-        [(*row, min(row[2], row[3] - FAILURES_US), max(row[4], row[3] + 1)) for row in ends],
-        key=_BROKER,
-        since="from_us",
-        until="to_us",
-    )
+    windows = time_windows(state_changes.sparkSession, _WINDOW, ends, since="from_us", until="to_us")
 
     def placed(signs: DataFrame) -> DataFrame:
         stretch = windows.stretches.holding(F.col("at"))
@@ -150,7 +148,7 @@ def add_life_signs(
                 ],
             ),
             _chosen(
-                starting.join(every, list(_BROKER)).where("at > begins_us"),
+                placed(starting).where("at > begins_us AND at <= again_us"),
                 [
                     (STARTS, F.min(F.when(F.col("event_type").isin(*STARTING), sign))),
                     (FOUND_UNCLEAN, F.min(F.when(F.col("found") == FOUND_UNCLEAN, sign))),

@@ -268,10 +268,7 @@ def _reigning(histories: Sequence[ClusterHistory], beside: DataFrame) -> Windows
 def _time_windows(
     beside: DataFrame, rows: Collection[tuple[Any, ...]], untimed: Collection[tuple[Any, ...]] = ()
 ) -> Windows:
-    key = ("w_cluster_id", "w_controller_id", "w_kind")
-    return time_windows(
-        beside.sparkSession, _WINDOW, rows, key=key, since="since_us", until="until_us", untimed=untimed
-    )
+    return time_windows(beside.sparkSession, _WINDOW, rows, since="since_us", until="until_us", untimed=untimed)
 
 
 def _during(rows: DataFrame, windows: Windows) -> Any:

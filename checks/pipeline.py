@@ -39,7 +39,8 @@ def run_checks(lake: Lake, *, progress: Callable[[str], None], thresholds: Thres
     run_id = f"{run_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
     every_check = (*checks.checks, *(each.check for each in of_metrics))
     judged_by = fingerprint(every_check, (*checks.passes, *METRIC_PASSES), RULES)
-    progress(f"checking the tables: {len(every_check)} checks in {len(checks.passes) + len(METRIC_PASSES)} passes")
+    counted = f"{len(every_check)} checks in {len(checks.passes) + len(METRIC_PASSES)} passes"
+    progress(f"checking the tables: {counted}, and {len(RULES)} rules of Kafka")
     parts: tuple[Callable[[], object], ...] = (
         partial(measure, lake, checks),
         partial(measure_metrics, lake, run_id, run_at),

@@ -36,7 +36,8 @@ class Measured:
 
 
 def measure_metrics(lake: Lake, run_id: str, run_at: datetime) -> Measured:
-    """Measure every metric and add the values to ``quality.run_metrics``, key (run, metric, cluster, subject).
+    """Measure every metric and add the values to ``quality.run_metrics``, key (run, metric, cluster, subject). They are
+    there, too, where what is checked beside them fails.
 
     A pass that reads a table of another shape is left out. Raises :class:`~ingest.lake.delta.LakeError` where a table
     is missing.

@@ -9,7 +9,9 @@ export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 BIN := $(VENV)/bin
 # What pip installs one after the other is compiled behind it, on all processors, and without the libraries' own tests.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile
+# Spark comes as source, of which pip makes a wheel: UNCOMPRESSED spares it to compress jars once more.
+UNCOMPRESSED := $(CURDIR)/$(VENV)/uncompressed-wheels.cfg
+PIP := DIST_EXTRA_CONFIG="$(UNCOMPRESSED)" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile
 # Those requirements of the lock of which awk's condition $(1) holds.
 install = $(PIP) --require-hashes --requirement <(awk '/^[^ \#]/ { is_wanted = $(1) } is_wanted' requirements.lock)
 BUILDS := /^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)==/
@@ -91,6 +93,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "installing into $(VENV) what requirements.lock names; the first time that is some 600 MB to download"
 	@# Without isolation builds use the locked setuptools and hatchling, not the newest of the day. The others are installed
 	@# in two halves, since pip unpacks on one processor.
+	@printf '[bdist_wheel]\ncompression = stored\n' > "$(UNCOMPRESSED)"
 	@$(call install,$(BUILDS))
 	@$(call BESIDE_EACH_OTHER,$(call install,!$(BUILDS) && n++ % 2),$(call install,!$(BUILDS) && n++ % 2 == 0))
 	@$(PIP) --editable .

@@ -36,11 +36,14 @@ from ingest.lake.tables.kept import (
     CLOCK_MARKS,
     CLOCKS,
     CONTROLLER_MINUTES,
+    FILE_CONTROLLERS,
     FILE_JUMPS,
     GENERATIONS,
     LOG_SPANS,
+    MATCHED_REQUESTS,
     OFFSET_STATEMENTS,
     TOPIC_NAMINGS,
+    UNORDERED_LOGS,
 )
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from ingest.lake.tables.quorum import QUORUM_TIMELINE
@@ -102,7 +105,7 @@ from reconstruct.partitions.spark.step import PARTITION_FOLD
 from reconstruct.quorum.spark.evidence import quorum_evidence
 from reconstruct.quorum.spark.step import quorum_timelines
 from reconstruct.requests.spark.connections import failed_connections
-from reconstruct.requests.spark.evidence import controller_requests
+from reconstruct.requests.spark.evidence import controller_requests, matched_requests, unordered_logs
 from reconstruct.requests.spark.step import counted_requests, judged_requests, lossy_logs, with_logs_known
 from reconstruct.rule_book import RULES
 
@@ -322,8 +325,17 @@ def judge_requests(run: Run) -> None:
     events, controllers, replication, files = run.read(
         STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, b.INGESTED_FILES
     )
+    unordered = unordered_logs(run.lake.spark, run.views)
+    are_alike = run.record_rows.is_the_same(UNORDERED_LOGS, unordered) and run.inputs.are_clocks_the_same
+    matched = run.record_rows.keep_of_keys(
+        MATCHED_REQUESTS,
+        lambda some: matched_requests(some, files, unordered),
+        events,
+        FILE_CONTROLLERS,
+        are_others_the_same=are_alike,
+    )
     failed = failed_connections(controllers, replication)
-    requests = run.stage.keep(controller_requests(events, failed, files, run.views), "controller_requests")
+    requests = run.stage.keep(controller_requests(matched, failed, run.views), "controller_requests")
     lossy = lossy_logs(requests, run.views)
     counted = counted_requests(requests, lossy)
     for history in run.histories:

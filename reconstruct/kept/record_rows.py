@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, only
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.kept import CLOCKS, RECORD_ROWS_TABLES
@@ -106,6 +106,36 @@ class RecordRows:
             self._lake.replace_keys(rows, changed.keys, spec)
         else:
             self._lake.append(rows, spec)
+
+    def keep_of_keys(
+        self,
+        spec: TableSpec,
+        make: Callable[[DataFrame], DataFrame],
+        records: DataFrame,
+        keys_of_files: TableSpec,
+        *,
+        are_others_the_same: bool = True,
+    ) -> DataFrame:
+        """What ``make`` gives of all records of a key, wherever they are, in the columns of ``spec``: kept for the next
+        run; of a small lake made for this one alone. The key is what ``keys_of_files``, kept too, has beside the file:
+        made anew are the keys of which a file that changed has records, or had. ``are_others_the_same``: of keys that
+        have none there it gives what it gave."""
+        if not self.is_kept:
+            return make(records)
+        columns = keys_of_files.column_names
+        changed = self._changed
+        if changed is None or not are_others_the_same:
+            self._lake.overwrite(records.select(*columns).distinct(), keys_of_files)
+            self._lake.overwrite(make(records), spec)
+            return self._lake.read(spec)
+        key = [name for name in columns if name != "file_id"]
+        now = self._stage.keep(changed.of(records).select(*columns).distinct(), keys_of_files.name)
+        before = changed.of(self._lake.read(keys_of_files))
+        keys = self._stage.keep(now.unionByName(before).select(*key).distinct(), f"changed_{spec.name}")
+        self._lake.replace_keys(now, changed.keys, keys_of_files)
+        if not keys.isEmpty():
+            self._lake.replace_keys(make(only(records, keys)), keys, spec)
+        return self._lake.read(spec)
 
     def is_the_same(
         self, spec: TableSpec, rows: DataFrame, what_counts: Callable[[DataFrame], DataFrame] = lambda rows: rows

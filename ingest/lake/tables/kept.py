@@ -235,6 +235,67 @@ LOG_SPANS: Final = TableSpec(
     ),
 )
 
+FILE_CONTROLLERS: Final = TableSpec(
+    "kept",
+    "file_controllers",
+    "one row per (log file, controller that lines of a state-change log tell of)",
+    ("cluster_id", "controller_id", "file_id"),
+    (*_OF_FILE, col("controller_id", "int", "Controller; NULL where lines name none.")),
+)
+
+UNORDERED_LOGS: Final = TableSpec(
+    "kept",
+    "unordered_logs",
+    "one row per broker whose state-change log has lines that are not in order",
+    ("cluster_id", "unordered_broker_id"),
+    (required("cluster_id", "string", "Cluster."), required("unordered_broker_id", "int", "Broker.")),
+)
+
+_PLACE: Final = "struct<file_start:timestamp,file_id:string,time_order:bigint,byte_offset:bigint,event_id:string>"
+MATCHED_REQUESTS: Final = TableSpec(
+    "kept",
+    "matched_requests",
+    "one row per request of a controller, as the lines of its sending, receipt and answer tell of it",
+    (),
+    (
+        required("cluster_id", "string", "Cluster."),
+        col("controller_id", "int", "Controller."),
+        col("controller_epoch", "int", "Its epoch."),
+        col("to_broker_id", "int", "Broker that it was sent to."),
+        col("api", "string", "Kind of the request."),
+        col("correlation_id", "int", "Its correlation id."),
+        col("partitions", "int", "Partitions in it."),
+        col("decided_at", "bigint", "When the last decision before it was made, µs."),
+        col("sent_at", "bigint", "When it was sent, µs."),
+        col("sent_ref", "string", "Record of the sending."),
+        col("lacking_sent", "int", "Lines that the controller's log lacks of it."),
+        col("received_at", "bigint", "When it was received, µs."),
+        col("received_ref", "string", "Record of the receipt."),
+        col("applied_at", "bigint", "When it was in force, µs."),
+        col("applied_ref", "string", "Record that says so."),
+        col("known_epoch", "int", "Controller epoch for which it was refused."),
+        col("is_refused", "boolean", "Whether it was refused as a whole."),
+        col("accepts", "boolean", "Whether the broker acted upon it and it states its controller epoch."),
+        col("lacking_received", "int", "Lines that the broker's log lacks of it."),
+        col("is_counted", "boolean", "Whether the broker's log has its count, and all lines of it."),
+        col("lines", "int", "Lines of the broker that name a partition."),
+        col("received_lines", "int", "That say that it came."),
+        col("started", "int", "That begin a transition."),
+        col("completed", "int", "That end one."),
+        col("applied_lines", "int", "That say that it is in force."),
+        col("failed", "int", "That say that a partition failed."),
+        col("ignored", "int", "That say that one was ignored."),
+        col("skipped", "int", "That say that one was as asked already."),
+        col("is_repeated", "boolean", "Whether the same words had been sent once less than they were received."),
+        col("response_error", "int", "Error of the answer."),
+        col("acknowledged_at", "bigint", "When the answer came, µs."),
+        col("acknowledged_ref", "string", "Record of the answer."),
+        col("stated_epoch", "int", "Controller epoch that its own lines name."),
+        col("begin", _PLACE, "Place of its first line in the broker's files."),
+        col("acted_upon", _PLACE, "Place of the first line that acts upon it; of the first where none does."),
+    ),
+)
+
 #: What is made of log records and kept: empty of a small lake.
 RECORD_ROWS_TABLES: Final = (
     CLOCKS,
@@ -245,5 +306,8 @@ RECORD_ROWS_TABLES: Final = (
     TOPIC_NAMINGS,
     CONTROLLER_MINUTES,
     LOG_SPANS,
+    FILE_CONTROLLERS,
+    UNORDERED_LOGS,
+    MATCHED_REQUESTS,
 )
 KEPT_TABLES: Final = (RUNS, FOLDED_KEYS, JUDGED_ROWS, TOPIC_HASHES, *RECORD_ROWS_TABLES)

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.local_frames import local_frame
+from ingest.lake.tables.kept import MATCHED_REQUESTS
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import int_field, text_field
@@ -49,33 +50,42 @@ _OF_RECEIPT: Final = (
     "lacking_received",
     "is_counted",
 )
+#: By which the requests that one broker's process accepted are put in order.
+_OF_ORDER: Final = ("stated_epoch", "begin", "acted_upon")
 #: What either side says, with the type.
 _FACTS: Final = {
     **{name: _TYPES[name] for name in ("partitions", *_OF_SENDING, *_OF_RECEIPT, *LINE_COUNTS)},
-    "accepted_before": "struct<epoch:int,at:bigint,ref:string>",
+    **{column.name: column.type for column in MATCHED_REQUESTS.columns if column.name in _OF_ORDER},
 }
 
 
-def controller_requests(
-    state_changes: DataFrame, failed: DataFrame, files: DataFrame, clusters: Mapping[str, ClusterView]
-) -> DataFrame:
-    """One row per request, :data:`REQUEST_COLUMNS`.
+def matched_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
+    """One row per request, as the lines of one controller tell of it: rows of ``kept.matched_requests``. Those of
+    another controller make no difference.
 
-    ``failed`` are :func:`~reconstruct.requests.spark.connections.failed_connections`, ``files``
-    ``bronze.ingested_files``, for the order of a broker's files; ``clusters`` say when its process started, and which
-    logs' lines are not in order. The lines are shuffled three times: by broker, by controller, and
-    by connection and partition; what follows is a row per request.
+    ``files`` is ``bronze.ingested_files``, for the order of a broker's files, ``unordered`` :func:`unordered_logs`.
+    The lines are shuffled three times: by broker, by controller, and by connection and partition; what follows is a row
+    per request.
     """
-    unordered = _unordered_logs(state_changes.sparkSession, clusters)
-    received = _with_accepted_before(received_requests(state_changes, files, unordered), clusters)
+    received = received_requests(state_changes, files, unordered)
     to_each = F.explode("to_broker_ids").alias("to_broker_id")
     sent = sent_requests(state_changes, files, unordered).select("*", to_each).where("to_broker_id IS NOT NULL")
     requests = _requests(match_marks(_marks_of(sent, received)))
-    whole = _with_late_sendings(_with_answers(requests, _answers(state_changes)))
+    return _with_late_sendings(_with_answers(requests, _answers(state_changes)))
+
+
+def controller_requests(matched: DataFrame, failed: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
+    """One row per request, :data:`REQUEST_COLUMNS`: :func:`matched_requests`, with what came before and after each.
+
+    ``failed`` are :func:`~reconstruct.requests.spark.connections.failed_connections`; ``clusters`` say when a broker's
+    process started.
+    """
+    whole = _with_accepted_before(matched, clusters)
     return with_failed_connections(_numbered(whole), failed).select(*REQUEST_COLUMNS)
 
 
-def _unordered_logs(spark: SparkSession, clusters: Mapping[str, ClusterView]) -> DataFrame:
+def unordered_logs(spark: SparkSession, clusters: Mapping[str, ClusterView]) -> DataFrame:
+    """The logs whose lines are not in order, :data:`UNORDERED_COLUMNS`."""
     rows = [
         (cluster_id, broker_id)
         for cluster_id, view in sorted(clusters.items())
@@ -94,7 +104,7 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
     }
     of_receipt = {
         "partitions": F.coalesce("batch", F.nullif("lines", F.lit(0))),
-        **{name: F.col(name) for name in (*_OF_RECEIPT, *LINE_COUNTS, "accepted_before")},
+        **{name: F.col(name) for name in (*_OF_RECEIPT, *LINE_COUNTS, *_OF_ORDER)},
     }
     sending = F.struct(F.col("mark.at").alias("sent_at"), "decided_at", "sent_ref", "lacking_sent")
 
@@ -119,7 +129,8 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
             "marks": F.concat("marks", F.array(correlation_mark(F.col("received_at")))),
             "applied_at": F.col("applied.at"),
             "applied_ref": F.col("applied.record_id"),
-            "accepts": _is_accepted(),
+            "acted_upon": F.coalesce("position", "begin"),
+            "accepts": F.col("position").isNotNull() & F.col("stated_epoch").isNotNull(),
         }
     )
     nothing = F.lit(None).cast("struct<sent_at:bigint,decided_at:bigint,sent_ref:string,lacking_sent:int>")
@@ -254,23 +265,20 @@ def _numbered(requests: DataFrame) -> DataFrame:
     )
 
 
-def _with_accepted_before(received: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
-    """Each request with the highest controller epoch that its broker's process had accepted before."""
+def _with_accepted_before(requests: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
+    """Each received request with the highest controller epoch that its broker's process had accepted before."""
     columns = "cluster_id string, to_broker_id int, starts array<bigint>"
-    starts = local_frame(received.sparkSession, columns, _process_starts(clusters))
-    lived = received.join(F.broadcast(starts), ["cluster_id", "to_broker_id"], "left").withColumn(
+    starts = local_frame(requests.sparkSession, columns, _process_starts(clusters))
+    lived = requests.join(F.broadcast(starts), ["cluster_id", "to_broker_id"], "left").withColumn(
         "life", F.coalesce(F.size(F.filter("starts", lambda start: start <= F.col("received_at"))), F.lit(0))
     )
-    process = Window.partitionBy("cluster_id", "to_broker_id", "life").orderBy(F.coalesce("position", "begin"), "begin")
+    process = Window.partitionBy("cluster_id", "to_broker_id", "life").orderBy("acted_upon", "begin")
     accepted = F.struct(
         F.col("stated_epoch").alias("epoch"), F.col("received_at").alias("at"), F.col("received_ref").alias("ref")
     )
-    before = F.max(F.when(_is_accepted(), accepted)).over(process.rowsBetween(Window.unboundedPreceding, -1))
-    return lived.withColumn("accepted_before", before).drop("starts", "life")
-
-
-def _is_accepted() -> Column:
-    return F.col("position").isNotNull() & F.col("stated_epoch").isNotNull()
+    before = F.max(F.when(F.col("accepts"), accepted)).over(process.rowsBetween(Window.unboundedPreceding, -1))
+    of_received = F.when(F.col("received_at").isNotNull(), before)
+    return lived.withColumn("accepted_before", of_received).drop("starts", "life")
 
 
 def _process_starts(clusters: Mapping[str, ClusterView]) -> Iterable[tuple[str, int, list[int]]]:

@@ -15,8 +15,12 @@ from statistics import median
 from typing import Any, Final
 
 import pytest
+from pyspark.sql import functions as F
 
 from checks.results import CheckReport
+from ingest.lake.tables.bronze import INGESTED_FILES
+from ingest.lake.tables.events import STATE_CHANGE_EVENTS
+from reconstruct.requests.spark.evidence import matched_requests
 from tests.support.budget import IS_HARD
 from tests.support.captures.lake import (
     ALL,
@@ -40,6 +44,7 @@ from tests.support.truth.score import (
     score_states,
     table,
 )
+from tests.table_hashes import table_hashes
 
 #: The first test pays for the lake of all captures.
 pytestmark = pytest.mark.timeout(1800)
@@ -303,6 +308,20 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
             known = set(ours)
             theirs = [text for text in theirs if text in known]
         assert sorted(theirs) == sorted(ours), spec.full_name
+
+
+def test_requests_of_a_controller_do_not_rest_on_lines_of_others(captures: SharedLake) -> None:
+    """Those of controllers of which nothing is new stay: the lines of each half of them give what all lines do."""
+    changes, files = captures.lake.read(STATE_CHANGE_EVENTS), captures.lake.read(INGESTED_FILES)
+    unordered = changes.select("cluster_id", F.col("broker_id").alias("unordered_broker_id")).where("broker_id = 2")
+    unordered = unordered.distinct()
+    half = F.coalesce(F.col("controller_id") % 2, F.lit(0))
+    halves = [matched_requests(changes.where(half == n), files, unordered) for n in (0, 1)]
+    hashes = table_hashes(
+        {"all": matched_requests(changes, files, unordered), "halves": halves[0].unionByName(halves[1])}
+    )
+    assert hashes["all"] == hashes["halves"]
+    assert all(table_hashes({"": each})[""][1] > 100 for each in halves)
 
 
 def test_a_decision_is_explained_from_the_lake(measured: Measured, truths: Mapping[str, Truth]) -> None:

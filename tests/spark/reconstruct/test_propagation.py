@@ -19,7 +19,7 @@ from reconstruct.engine.rows import VERDICTS
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.requests.spark.connections import failed_connections
-from reconstruct.requests.spark.evidence import controller_requests
+from reconstruct.requests.spark.evidence import controller_requests, matched_requests, unordered_logs
 from reconstruct.requests.spark.step import counted_requests, judged_requests, lossy_logs, with_logs_known
 from reconstruct.time.instants import to_micros
 from reconstruct.time.intervals import Interval
@@ -198,7 +198,8 @@ def judged(spark: Any) -> Judged:
     views = {name: view(name) for name in STORIES}
     failed = failed_connections(controller_events(logged, incarnations), replication_events(logged, incarnations))
     changes = state_change_events(logged, incarnations)
-    requests = controller_requests(changes, failed, files, views).persist()
+    matched = matched_requests(changes, files, unordered_logs(spark, views))
+    requests = controller_requests(matched, failed, views).persist()
     lossy, counted = lossy_logs(requests, views), counted_requests(requests, {})
     rows = judged_requests(
         requests, {name: with_logs_known(known, lossy, {}) for name, known in views.items()}

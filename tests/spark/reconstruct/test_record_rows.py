@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.lake.tables.kept import CLOCKS, FILE_JUMPS, KEPT_TABLES
+from ingest.lake.tables.kept import CLOCKS, FILE_CONTROLLERS, FILE_JUMPS, KEPT_TABLES, MATCHED_REQUESTS
 from reconstruct.clocks.spark.step import correcting
 from reconstruct.engine import staging as staging_
 from reconstruct.engine.staging import staging
@@ -95,6 +95,48 @@ def test_rows_of_files_that_are_new_gone_or_others_are_made_anew(lake: Lake, mon
     # times are corrected by another clock; and Delta has no such version any more
     assert {run for _, run in kept(4, third, right, wrong).values()} == {4}
     assert {run for _, run in kept(5, {INGESTED_FILES.full_name: 99}, right, wrong).values()} == {5}
+
+
+def test_rows_of_a_key_are_made_anew_where_a_file_that_changed_tells_or_told_of_it(lake: Lake) -> None:
+    right, wrong = ("c", 1, 0, None, None, None), ("c", 2, 0, None, None, 7)
+
+    def kept(
+        run: int, evidence: dict[str, int] | None, lines: dict[str, list[int | None]], clock: tuple[Any, ...] = right
+    ) -> dict[int | None, tuple[int, int]]:
+        """Of each controller its lines, and the run that counted them; ``lines``: the controllers of each file's."""
+
+        def count(some: DataFrame) -> DataFrame:
+            counts = [F.count("*").cast("int").alias("lines"), F.lit(run).alias("partitions")]
+            found = some.groupBy("cluster_id", "controller_id").agg(*counts)
+            return lake.read(MATCHED_REQUESTS).where("false").unionByName(found, allowMissingColumns=True)
+
+        rows = [("c", file_id, controller) for file_id, controllers in lines.items() for controller in controllers]
+        told = lake.spark.createDataFrame(rows, "cluster_id string, file_id string, controller_id int")
+        with a_run(lake, evidence, [clock]) as (of_run, are_clocks_the_same):
+            found = of_run.keep_of_keys(
+                MATCHED_REQUESTS, count, told, FILE_CONTROLLERS, are_others_the_same=are_clocks_the_same
+            )
+            return {row["controller_id"]: (row["lines"], row["partitions"]) for row in found.collect()}
+
+    for file_id in "abd":
+        write(lake, file_id, 0, ingested=1)
+    lines: dict[str, list[int | None]] = {"a": [1, 1, 6], "b": [1, 2, None], "d": [3, 4]}
+    assert kept(1, None, lines) == {1: (3, 1), 2: (1, 1), 3: (1, 1), 4: (1, 1), 6: (1, 1), None: (1, 1)}
+    first = versions(lake, (INGESTED_FILES,))
+    # b grows: its last line, which was cut, is of another controller; c is new, d is gone
+    take_out(lake, "b")
+    take_out(lake, "d")
+    write(lake, "b", 0, ingested=2)
+    write(lake, "c", 0, ingested=2)
+    lines = {"a": [1, 1, 6], "b": [2, 5, None, None], "c": [4]}
+    second = {1: (2, 2), 2: (1, 2), 4: (1, 2), 5: (1, 2), 6: (1, 1), None: (2, 2)}
+    assert kept(2, first, lines) == second
+    evidence = versions(lake, (INGESTED_FILES,))
+    # a file more, without lines
+    write(lake, "e", 0, ingested=3)
+    assert kept(3, evidence, lines) == second
+    evidence = versions(lake, (INGESTED_FILES,))
+    assert {run for _, run in kept(4, evidence, lines, wrong).values()} == {4}, "times are corrected by another clock"
 
 
 def test_of_a_small_lake_nothing_is_kept(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

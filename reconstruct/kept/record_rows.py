@@ -1,4 +1,5 @@
-"""Rows that are made of log records file by file: those of files that are what they were at the last run stay.
+"""Rows that are made of log records file by file, or of all records of a key: those of files that are what they were at
+the last run stay, and those of keys of which no other file has records.
 
 Which files are new, gone or others the rows of ``bronze.ingested_files`` say. What else the rows depend on (clocks,
 incarnations) whoever makes them has to know; where that is another, all are made anew.

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ingest.lake.file_system import local_path
 from ingest.lake.pinned import delta_log, is_worth_it
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.types import arrow_schema, spark_schema
@@ -60,12 +61,7 @@ class NewFile:
 def direct_folder(spark: SparkSession, path: str) -> str | None:
     """The table's folder, where tasks may write into it: on this machine, as a session that has no other. None where
     Spark must write."""
-    if not is_worth_it(spark):
-        return None
-    jvm: Any = spark._jvm
-    place = jvm.org.apache.hadoop.fs.Path(path)
-    files = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    return str(place.toUri().getPath()) if files.getUri().getScheme() == "file" else None
+    return local_path(spark, path) if is_worth_it(spark) else None
 
 
 def write_file(batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, at: datetime) -> Iterator[NewFile]:

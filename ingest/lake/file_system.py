@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from functools import lru_cache
+from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+#: Places of two lakes of which it is known whether they are folders of this machine.
+_MOST_PLACES: Final = 512
 
 
 def file_system_of(spark: SparkSession, place: str) -> tuple[Any, Any]:
@@ -13,3 +19,28 @@ def file_system_of(spark: SparkSession, place: str) -> tuple[Any, Any]:
     assert jvm is not None
     path = jvm.org.apache.hadoop.fs.Path(place)
     return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), path
+
+
+@lru_cache(maxsize=_MOST_PLACES)
+def local_path(spark: SparkSession, place: str) -> str | None:
+    """``place`` as a path of this machine; None where another file system holds it."""
+    files, path = file_system_of(spark, place)
+    return str(path.toUri().getPath()) if files.getUri().getScheme() == "file" else None
+
+
+def modified_ms(spark: SparkSession, folder: str, name: str) -> int | None:
+    """When a file of the folder was written last; None where there is none. A folder of this machine is asked without
+    Java."""
+    local = local_path(spark, folder)
+    if local is not None:
+        try:
+            return os.stat(os.path.join(local, name)).st_mtime_ns // 10**6
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+    files, path = file_system_of(spark, f"{folder}/{name}")
+    try:
+        return int(files.getFileStatus(path).getModificationTime())
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+            return None
+        raise

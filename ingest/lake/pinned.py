@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from ingest.lake.file_system import file_system_of
+from ingest.lake.file_system import local_path, modified_ms
 
 #: Of more files Spark lists the folders in a job of its own.
 MOST_FILES: Final = 32
@@ -27,8 +27,8 @@ MOST_FILES: Final = 32
 TINY_BYTES: Final = 512 << 10
 #: The logs of the tables of two lakes: those that this module need not ask Delta for.
 _MOST_LOGS: Final = 128
-#: Whether there is a later version Delta finds by listing the log. From so many versions on to ask for two files takes
-#: less, however long the log is: each commit leaves four files there for a month, and a run asks two hundred times.
+#: Whether there is a later version Delta finds by listing the log, and a run asks three hundred times. To ask for two
+#: files takes less: always on this machine, elsewhere from so many versions on, of which each left four files there.
 LISTED_VERSIONS: Final = 30
 #: What Delta calls its files where nothing about the table is special; and what Spark takes for a pattern in a path.
 _PLAIN_NAME: Final = re.compile(r"[\w.-]+")
@@ -86,29 +86,43 @@ class PinnedTable:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """A table's newest version when Delta was asked last: Delta's own object, and when its commit was written."""
+
+    snapshot: Any
+    version: int
+    written_ms: int
+
+
+@dataclass(slots=True)
+class _KnownTable:
+    """Delta's log of a table, and what it told last."""
+
+    log: Any
+    newest: _Newest | None = None
+
+
 def delta_snapshot(spark: SparkSession, path: str) -> Any:
     """The newest version of the table at ``path`` as Delta's own object of Java, of which no Spark job is needed."""
-    jvm = spark._jvm
-    assert jvm is not None
-    log = delta_log(spark, path)
-    held = log.unsafeVolatileSnapshot()
-    if held.version() >= LISTED_VERSIONS and _is_newest(spark, path, held):
-        return held
-    none = jvm.scala.Option.empty()
-    return log.update(False, none, none)
+    log, known = delta_log(spark, path), _known_table(spark, path)
+    if known.newest is not None and _is_newest(spark, path, known.newest):
+        return known.newest.snapshot
+    none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
+    snapshot = log.update(False, none, none)
+    written_ms = snapshot.logSegment().lastCommitFileModificationTimestamp()
+    known.newest = _Newest(snapshot, snapshot.version(), written_ms)
+    return snapshot
 
 
-def _is_newest(spark: SparkSession, path: str, snapshot: Any) -> bool:
-    """Whether the table's log goes on to that version and no further: versions have no holes."""
-    version = snapshot.version()
-    files, folder = file_system_of(spark, f"{path}/_delta_log")
-    jvm: Any = spark._jvm
-    own, later = (jvm.org.apache.hadoop.fs.Path(folder, f"{number:020d}.json") for number in (version, version + 1))
-    if files.exists(later) or not files.exists(own):
+def _is_newest(spark: SparkSession, path: str, held: _Newest) -> bool:
+    """Whether the table's log goes on to that version and no further, as two files say: versions have no holes."""
+    folder = f"{path}/_delta_log"
+    if held.version < LISTED_VERSIONS and local_path(spark, folder) is None:
         return False
+    own, later = (f"{number:020d}.json" for number in (held.version, held.version + 1))
     # a table that was deleted and made anew may have come as far
-    written_at = files.getFileStatus(own).getModificationTime()
-    return bool(written_at == snapshot.logSegment().lastCommitFileModificationTimestamp())
+    return modified_ms(spark, folder, later) is None and modified_ms(spark, folder, own) == held.written_ms
 
 
 def delta_log(spark: SparkSession, path: str) -> Any:
@@ -116,14 +130,14 @@ def delta_log(spark: SparkSession, path: str) -> Any:
     session for, and a thread of ours has none. A table that was restored has one."""
     jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
-    return _known_log(spark, path)
+    return _known_table(spark, path).log
 
 
 @lru_cache(maxsize=_MOST_LOGS)
-def _known_log(spark: SparkSession, path: str) -> Any:
-    """Delta looks for it among those that it knows by a file system, for which it copies all of Hadoop's settings."""
+def _known_table(spark: SparkSession, path: str) -> _KnownTable:
+    """Delta looks for a log among those that it knows by a file system, for which it copies all of Hadoop's settings."""
     jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    return _KnownTable(jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path))
 
 
 def is_worth_it(spark: SparkSession) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException, PySparkException
 
-from ingest.lake import pinned
+from ingest.lake import file_system, pinned
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.pinned import MOST_FILES, delta_snapshot, pinned_table
 from ingest.lake.tables.quality import RUN_METRICS
@@ -99,21 +99,30 @@ def test_its_state_is_another_when_anything_was_written_or_it_was_made_anew(spar
     assert len(set(states)) == len(states)
 
 
-def test_the_newest_version_of_a_long_log_is_known_without_listing_it(
-    spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_local", [True, False], ids=["on this machine", "in another file system"])
+def test_the_newest_version_is_known_without_listing_the_log(
+    spark: Any, lake: Lake, is_local: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pinned, "LISTED_VERSIONS", 1)
+    if not is_local:
+        monkeypatch.setattr(pinned, "LISTED_VERSIONS", 1)
+        for module in (pinned, file_system):
+            monkeypatch.setattr(module, "local_path", lambda *_: None)
     folder = Path(lake.path(RUN_METRICS))
     log = folder / "_delta_log"
+
+    def newest() -> Any:
+        return pinned._known_table(spark, str(folder)).newest
+
     lake.append(rows(spark, "a"), RUN_METRICS)
-    first = delta_snapshot(spark, str(folder))
-    assert first.version() == 1
+    assert delta_snapshot(spark, str(folder)).version() == 1
+    first = newest()
     assert pinned._is_newest(spark, str(folder), first)
+    assert delta_snapshot(spark, str(folder)) is first.snapshot, "Delta was not asked"
     # as another process commits
     shutil.copy(log / f"{1:020d}.json", log / f"{2:020d}.json")
     assert not pinned._is_newest(spark, str(folder), first)
-    second = delta_snapshot(spark, str(folder))
-    assert second.version() == 2
+    assert delta_snapshot(spark, str(folder)).version() == 2
+    second = newest()
     assert pinned._is_newest(spark, str(folder), second)
     # and as one deletes the table and makes it anew
     shutil.rmtree(folder)

@@ -30,6 +30,18 @@ def test_settings_that_the_rows_depend_on(spark):
     assert spark.conf.get("spark.driver.memory") == "3g", "what tests/conftest.py gives wins"
 
 
+def test_what_a_scan_is_handed_are_hadoop_s_settings_without_where_they_are_from(spark):
+    settings = spark._jsparkSession.sessionState().newHadoopConf()
+    assert settings.getPropertySources("io.file.buffer.size") is None, "core-default.xml"
+    jvm, read = spark._jvm, spark._jvm.org.apache.hadoop.conf.Configuration(False)
+    written = jvm.java.io.ByteArrayOutputStream()
+    settings.write(jvm.java.io.DataOutputStream(written))
+    read.readFields(jvm.java.io.DataInputStream(jvm.java.io.ByteArrayInputStream(written.toByteArray())))
+    assert read.size() == settings.size() > 1000
+    for name in ("io.file.buffer.size", "fs.file.impl", "fs.s3a.impl"):
+        assert read.get(name) == settings.get(name) is not None
+
+
 def test_delta_tables_can_be_written_and_read(spark, tmp_path):
     path = str(tmp_path / "table")
     spark.range(3).write.format("delta").save(path)

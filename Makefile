@@ -14,7 +14,7 @@ UNCOMPRESSED := $(CURDIR)/$(VENV)/uncompressed-wheels.cfg
 PIP := DIST_EXTRA_CONFIG="$(UNCOMPRESSED)" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile
 # Those requirements of the lock of which awk's condition $(1) holds.
 install = $(PIP) --require-hashes --requirement <(awk '/^[^ \#]/ { is_wanted = $(1) } is_wanted' requirements.lock)
-BUILDS := /^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)==/
+BUILDS := /^(pip|setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)==/
 PYTEST := $(BIN)/python -m pytest
 # $(1): which of these tests, by their markers.
 chosen = $(PYTEST) -m "not cluster and not benchmark$(1)" -rs --durations=10 $(BOUND)
@@ -91,8 +91,8 @@ $(STAMP): pyproject.toml requirements.lock
 	  "$$python" -m venv --clear $(VENV) || { echo "$$python cannot make an environment: install its venv module, e.g. apt-get install python3-venv" >&2; exit 1; }; \
 	fi
 	@echo "installing into $(VENV) what requirements.lock names; the first time that is some 600 MB to download"
-	@# Without isolation builds use the locked setuptools and hatchling, not the newest of the day. The others are installed
-	@# in two halves, since pip unpacks on one processor.
+	@# Without isolation builds use the locked setuptools and hatchling, not the newest of the day; the locked pip installs
+	@# the others, in two halves, since it unpacks on one processor.
 	@printf '[bdist_wheel]\ncompression = stored\n' > "$(UNCOMPRESSED)"
 	@$(call install,$(BUILDS))
 	@$(call BESIDE_EACH_OTHER,$(call install,!$(BUILDS) && n++ % 2),$(call install,!$(BUILDS) && n++ % 2 == 0))

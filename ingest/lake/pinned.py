@@ -135,7 +135,7 @@ def delta_log(spark: SparkSession, path: str) -> Any:
 
 @lru_cache(maxsize=_MOST_LOGS)
 def _known_table(spark: SparkSession, path: str) -> _KnownTable:
-    """Delta looks for a log among those that it knows by a file system, for which it copies all of Hadoop's settings."""
+    """Delta looks for a log it knows by a file system, for which it copies all of Hadoop's settings."""
     jvm: Any = spark._jvm
     return _KnownTable(jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path))
 

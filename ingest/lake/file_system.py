@@ -30,12 +30,12 @@ def local_path(spark: SparkSession, place: str) -> str | None:
 
 def modified_ms(spark: SparkSession, folder: str, name: str) -> int | None:
     """When a file of the folder was written last; None where there is none. A folder of this machine is asked without
-    Java."""
+    Java, and one that cannot be looked into has none."""
     local = local_path(spark, folder)
     if local is not None:
         try:
             return os.stat(os.path.join(local, name)).st_mtime_ns // 10**6
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError:
             return None
     files, path = file_system_of(spark, f"{folder}/{name}")
     try:

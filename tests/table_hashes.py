@@ -29,7 +29,7 @@ def table_hashes(tables: Mapping[str, Any], without: Sequence[str] = ()) -> dict
     Of a table that is known to hold no row None may be given."""
     from pyspark.sql import functions as F
 
-    from reconstruct.engine.folds import union
+    from ingest.lake.plans import union
 
     numbers = [
         _numbers(rows, without).select(F.lit(name).alias("name"), "number")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import and_
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import ClassVar, Final, Literal, TypeVar
 
 from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
@@ -22,7 +22,8 @@ from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
 from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files, write_files_of
-from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
+from ingest.lake.pinned import NewestVersion, is_worth_it, newest_version, pinned_table
+from ingest.lake.plans import union
 from ingest.lake.renewal import (
     VERSION_PROPERTY,
     Standing,
@@ -105,8 +106,8 @@ class Lake:
 
     def _standing(self, spec: TableSpec) -> Standing | None:
         """How the table stands to its spec; None where there is none."""
-        snapshot = self._snapshot(spec)
-        return standing_of(spec, snapshot) if snapshot.version() >= 0 else None
+        newest = self._newest(spec)
+        return standing_of(spec, newest.snapshot) if newest.number >= 0 else None
 
     def _make(self, spec: TableSpec, standing: Standing | None) -> str:
         """Make the table, or bring it to its spec, and say so."""
@@ -116,13 +117,13 @@ class Lake:
         renew(self.spark, self.path(spec), spec, _properties(spec), keeps_rows=standing.keeps_rows)
         return standing.told(spec)
 
-    def _snapshot(self, spec: TableSpec) -> Any:
-        """The table's newest version as Delta's own object; :class:`LakeError` where Delta's log of it is broken."""
+    def _newest(self, spec: TableSpec) -> NewestVersion:
+        """The table's newest version; :class:`LakeError` where Delta's log of it is broken."""
         try:
-            snapshot = delta_snapshot(self.spark, self.path(spec))
-            if snapshot.version() < 0 and has_rows_files(self.spark, self.path(spec)):
+            newest = newest_version(self.spark, self.path(spec))
+            if newest.number < 0 and has_rows_files(self.spark, self.path(spec)):
                 raise LakeError(f"{self.path(spec)} has lost its _delta_log: {what_to_do(spec)}")
-            return snapshot
+            return newest
         except (Py4JJavaError, PySparkException) as error:
             said = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
             reason = (str(said or "").splitlines() or [""])[0]
@@ -152,13 +153,12 @@ class Lake:
     def state_read(self, spec: TableSpec) -> tuple[int, int]:
         """The version that :meth:`read` reads now, and when the newest was committed (ms): a table that was deleted and
         made anew may have come as far. No Spark job is needed."""
-        version, snapshot = self.version_read(spec), self._snapshot(spec)
-        newest = int(snapshot.version())
-        return newest if version is None else version, int(snapshot.logSegment().lastCommitFileModificationTimestamp())
+        version, newest = self.version_read(spec), self._newest(spec)
+        return newest.number if version is None else version, newest.written_ms
 
     def newest_version(self, spec: TableSpec) -> int:
         """As Delta counts them; -1 where there is no table. No Spark job is needed."""
-        return int(self._snapshot(spec).version())
+        return self._newest(spec).number
 
     def pinned(self) -> Lake:
         """The lake as it is when a table of it is read first; see :class:`PinnedLake`."""
@@ -238,12 +238,12 @@ class Lake:
 
     def size_bytes(self, spec: TableSpec) -> int:
         """How large the files are that hold the table's rows; of a table that is not there none are."""
-        snapshot = delta_snapshot(self.spark, self.path(spec))
-        if snapshot.version() < 0:
+        newest = newest_version(self.spark, self.path(spec))
+        if newest.number < 0:
             return 0
-        checksum = snapshot.checksumOpt()
+        checksum = newest.snapshot.checksumOpt()
         # where no checksum file says it, Delta goes through its whole log, two jobs of Spark's
-        return int(checksum.get().tableSizeBytes() if checksum.isDefined() else snapshot.sizeInBytes())
+        return int(checksum.get().tableSizeBytes() if checksum.isDefined() else newest.snapshot.sizeInBytes())
 
     def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
         """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
@@ -425,7 +425,7 @@ def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
     costs more than the rows do."""
     parts = [frame.select(F.struct("*").alias(f"of_{number}")) for number, frame in enumerate(frames)]
     found: list[list[Row]] = [[] for _ in frames]
-    for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts).collect():
+    for row in union(parts).collect():
         for number, of_frame in enumerate(row):
             if of_frame is not None:
                 found[number].append(of_frame)

@@ -27,6 +27,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.file_system import local_path
 from ingest.lake.pinned import delta_log, is_worth_it
+from ingest.lake.plans import map_in_arrow
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.types import arrow_schema, spark_schema
 
@@ -128,7 +129,7 @@ def _by_tasks(rows: DataFrame, write: Callable[[Iterable[pa.RecordBatch]], Itera
         for file in write(batches):
             yield pa.RecordBatch.from_pylist([asdict(file)], schema=_NEW_FILE)
 
-    found = rows.mapInArrow(written, spark_schema(_NEW_FILE_COLUMNS)).collect()
+    found = map_in_arrow(rows, written, spark_schema(_NEW_FILE_COLUMNS)).collect()
     return [NewFile(*row) for row in found]
 
 

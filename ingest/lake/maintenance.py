@@ -10,7 +10,7 @@ from delta.tables import DeltaTable
 
 from ingest.lake.delta import Lake, side_by_side
 from ingest.lake.file_system import file_system_of
-from ingest.lake.pinned import delta_snapshot
+from ingest.lake.pinned import newest_version
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.kept import KEPT_TABLES
 
@@ -78,7 +78,7 @@ def _measured(lake: Lake, spec: TableSpec) -> tuple[int, int]:
 
 def _files_count(lake: Lake, spec: TableSpec) -> int:
     """How many files the newest version has; without a Spark job where the commit's own checksum file says so."""
-    snapshot = delta_snapshot(lake.spark, lake.path(spec))
+    snapshot = newest_version(lake.spark, lake.path(spec)).snapshot
     checksum = snapshot.checksumOpt()
     return int(snapshot.numOfFiles() if checksum.isEmpty() else checksum.get().numFiles())
 

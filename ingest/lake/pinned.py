@@ -86,13 +86,16 @@ class PinnedTable:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
-    """A table's newest version when Delta was asked last: Delta's own object, and when its commit was written."""
+@dataclass(slots=True)
+class NewestVersion:
+    """A table's newest version when Delta was asked last: Delta's own object, its number (-1: there is no table), when
+    it was committed, and the table as it is then, of which :func:`pinned_table` asks Delta once."""
 
     snapshot: Any
-    version: int
+    number: int
     written_ms: int
+    pinned: PinnedTable | None = None
+    is_asked: bool = False
 
 
 @dataclass(slots=True)
@@ -100,27 +103,27 @@ class _KnownTable:
     """Delta's log of a table, and what it told last."""
 
     log: Any
-    newest: _Newest | None = None
+    newest: NewestVersion | None = None
 
 
-def delta_snapshot(spark: SparkSession, path: str) -> Any:
-    """The newest version of the table at ``path`` as Delta's own object of Java, of which no Spark job is needed."""
-    log, known = delta_log(spark, path), _known_table(spark, path)
+def newest_version(spark: SparkSession, path: str) -> NewestVersion:
+    """The newest version of the table at ``path``, of which no Spark job is needed."""
+    known = _known_table(spark, path)
     if known.newest is not None and _is_newest(spark, path, known.newest):
-        return known.newest.snapshot
+        return known.newest
     none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
-    snapshot = log.update(False, none, none)
-    written_ms = snapshot.logSegment().lastCommitFileModificationTimestamp()
-    known.newest = _Newest(snapshot, snapshot.version(), written_ms)
-    return snapshot
+    snapshot = delta_log(spark, path).update(False, none, none)
+    written_ms = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
+    known.newest = newest = NewestVersion(snapshot, int(snapshot.version()), written_ms)
+    return newest
 
 
-def _is_newest(spark: SparkSession, path: str, held: _Newest) -> bool:
+def _is_newest(spark: SparkSession, path: str, held: NewestVersion) -> bool:
     """Whether the table's log goes on to that version and no further, as two files say: versions have no holes."""
     folder = f"{path}/_delta_log"
-    if held.version < LISTED_VERSIONS and local_path(spark, folder) is None:
+    if held.number < LISTED_VERSIONS and local_path(spark, folder) is None:
         return False
-    own, later = (f"{number:020d}.json" for number in (held.version, held.version + 1))
+    own, later = (f"{number:020d}.json" for number in (held.number, held.number + 1))
     # a table that was deleted and made anew may have come as far
     return modified_ms(spark, folder, later) is None and modified_ms(spark, folder, own) == held.written_ms
 
@@ -148,13 +151,19 @@ def is_worth_it(spark: SparkSession) -> bool:
 def pinned_table(spark: SparkSession, path: str, version: int | None = None) -> PinnedTable | None:
     """The table at ``path``, at its newest version or another; None where its files are many, or not to be read as they
     are, or Delta's log goes no longer so far back."""
-    snapshot = delta_snapshot(spark, path)
-    if version not in (None, snapshot.version()):
+    newest = newest_version(spark, path)
+    if version not in (None, newest.number):
         none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
         try:
-            snapshot = delta_log(spark, path).getSnapshotAt(version, none, none, False)
+            return _pinned(delta_log(spark, path).getSnapshotAt(version, none, none, False))
         except Py4JJavaError:
             return None
+    if not newest.is_asked:
+        newest.pinned, newest.is_asked = _pinned(newest.snapshot), True
+    return newest.pinned
+
+
+def _pinned(snapshot: Any) -> PinnedTable | None:
     checksum = snapshot.checksumOpt()
     if snapshot.version() < 0 or checksum.isEmpty() or checksum.get().allFiles().isEmpty():
         return None

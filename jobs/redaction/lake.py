@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, PinnedLake
-from ingest.lake.pinned import delta_snapshot
+from ingest.lake.pinned import newest_version
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
@@ -65,7 +65,7 @@ class RedactedLake(PinnedLake):
 
     def __init__(self, lake: Lake) -> None:
         super().__init__(lake)
-        key = str(delta_snapshot(lake.spark, lake.path(INGESTED_FILES)).metadata().id()).encode()
+        key = str(newest_version(lake.spark, lake.path(INGESTED_FILES)).snapshot.metadata().id()).encode()
         self.pseudonyms = Pseudonyms(key, frozenset(_topics(lake)), frozenset(_hosts(lake)))
 
     def pinned(self) -> Lake:

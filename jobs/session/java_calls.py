@@ -1,18 +1,17 @@
-"""Fewer calls of Java: names looked up once, columns named once, sequences handed over by tens, objects let go of by
+"""Fewer calls of Java: names looked up once, columns made once, sequences handed over by tens, objects let go of by
 hundreds.
 
 Each time that pyspark names a class or a static function of Java (``PythonUtils.toSeq``, ``F.col``) py4j asks Java what
 that name is, and Java looks for it in each of Spark's 250 jars where it is the name of a package, or of a class that is
-imported. The plans of one run name some 20,000; their meaning never changes. So it is with what some functions give:
-a run asks 4,200 times for a column by its name, for some 500 names. A list goes to Java element by element,
-6,700 calls in such a run, and each of 23,000 objects of Java that Python needs no more is told of by a call.
+imported. The plans of one run name some 20,000; their meaning never changes. Nor do columns: half of the 20,000 calls
+of a run make one, or a sequence of them, of the same as a call before. A list goes to Java element by
+element, 6,700 calls in such a run, and each of 23,000 objects of Java that Python needs no more is told of by a call.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any, Final
 
 from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, FinalizerWorker
@@ -20,15 +19,15 @@ from py4j.java_gateway import JavaClass, JavaMember, JavaObject, JavaPackage, JV
 from py4j.protocol import ENTRY_POINT_OBJECT_ID, GATEWAY_SERVER_OBJECT_ID
 from pyspark.sql.classic import column, dataframe
 
-#: Static functions of Java that give what nothing changes, the same for the same text, number or nothing.
-_ALWAYS_THE_SAME: Final = frozenset(
-    {
-        "org.apache.spark.sql.functions.col",
-        "org.apache.spark.sql.functions.lit",
-        "scala.Option.empty",
-    }
+_FUNCTIONS: Final = "z:org.apache.spark.sql.functions"
+#: Of these each is another: Java draws a number as it makes it.
+_DRAWN: Final = frozenset({"rand", "randn", "randstr", "shuffle", "uniform", "uuid"})
+#: What else gives the same for the same, as py4j names it.
+_SEQUENCES: Final = frozenset(
+    {("z:java.util.List", "of"), ("z:org.apache.spark.api.python.PythonUtils", "toSeq"), ("z:scala.Option", "empty")}
 )
-_MOST_KEPT: Final = 4096
+#: Columns and sequences; then all are made anew.
+_MOST_KEPT: Final = 1 << 14
 #: ``java.util.List.of`` takes no more but as an array.
 _AT_ONCE: Final = 10
 #: Objects are let go of when there are so many, looked at so often.
@@ -40,42 +39,83 @@ _OF_PY4J: Final = frozenset({ENTRY_POINT_OBJECT_ID, GATEWAY_SERVER_OBJECT_ID})
 
 def call_less() -> None:
     """Have py4j keep what a name of Java means (packages, classes and static functions; values of fields are asked for
-    each time) and what :data:`_ALWAYS_THE_SAME` gave, and tell Java of objects in lots, and pyspark make its sequences
-    of few calls. For this process, before its Java starts; a second call does nothing."""
+    each time) and the columns that it made, and tell Java of objects in lots, and pyspark make its sequences of few
+    calls. For this process, before its Java starts; a second call does nothing."""
     for kind in (JVMView, JavaPackage, JavaClass):
         if kind.__getattr__.__name__ != _ONCE:
             kind.__getattr__ = _once(kind.__getattr__)
+    if JavaMember.__call__.__name__ != _ONCE:
+        JavaMember.__call__ = _made_once(JavaMember.__call__)
     for module in (column, dataframe):
         module.__dict__["_to_seq"] = _to_seq
     FinalizerWorker.run = _let_go_in_lots
 
 
 def _once(look_up: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def looked_up_once(self: Any, name: str) -> Any:
+    def asked_once(self: Any, name: str) -> Any:
         found = look_up(self, name)
-        if isinstance(self, JavaClass) and f"{self._fqn}.{name}" in _ALWAYS_THE_SAME:
-            found = _called_once(found)
-            self.__dict__[name] = found
-        elif isinstance(found, (JavaMember, JavaClass, JavaPackage)):
+        if isinstance(found, (JavaMember, JavaClass, JavaPackage)):
             self.__dict__[name] = found
         return found
 
-    return looked_up_once
+    return asked_once
 
 
-def _called_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, called once for the same text, whole number or boolean, and without an argument."""
-    # lru_cache asks what it wraps for its documentation, of which Java has none
-    known = lru_cache(maxsize=_MOST_KEPT, typed=True)(lambda *given: function(*given))
-
-    def called_once(*given: Any) -> Any:
-        is_plain = all(isinstance(each, (str, int)) for each in given)
-        return known(*given) if is_plain else function(*given)
-
-    return called_once
+_ONCE = "asked_once"
 
 
-_ONCE = "looked_up_once"
+class _Kept:
+    """Columns and sequences of one Java: what each call made, and which objects these are."""
+
+    def __init__(self) -> None:
+        self.by_call: dict[tuple[Any, ...], Any] = {}
+        self.object_ids: set[str] = set()
+
+    def key(self, member: Any, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """What is called and of what, if it makes the same each time."""
+        is_same = (
+            member.target_id in self.object_ids
+            or (member.target_id == _FUNCTIONS and member.name not in _DRAWN)
+            or (member.target_id, member.name) in _SEQUENCES
+        )
+        key: list[Any] = [member.target_id, member.name]
+        for each in given if is_same else ():
+            if isinstance(each, JavaObject) and each._target_id in self.object_ids:
+                key.append((JavaObject, each._target_id))
+            elif each is None or isinstance(each, (str, int)):
+                key.append((type(each), each))
+            else:
+                return None
+        return tuple(key) if is_same else None
+
+    def keep(self, key: tuple[Any, ...], made: Any) -> None:
+        if len(self.by_call) >= _MOST_KEPT:
+            self.by_call.clear()
+            self.object_ids.clear()
+        self.by_call[key] = made
+        if isinstance(made, JavaObject):
+            self.object_ids.add(made._target_id)
+
+
+def _made_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls of Java; not those that make a column or a sequence which one made before."""
+
+    def asked_once(self: Any, *given: Any) -> Any:
+        of_java = vars(self.gateway_client)
+        kept = of_java.get(_KEPT) or of_java.setdefault(_KEPT, _Kept())
+        key = kept.key(self, given)
+        if key is None:
+            return call(self, *given)
+        made = kept.by_call.get(key, kept)
+        if made is kept:
+            made = call(self, *given)
+            kept.keep(key, made)
+        return made
+
+    return asked_once
+
+
+_KEPT: Final = "columns_made"
 
 
 def _to_seq(sc: Any, cols: Iterable[Any], converter: Callable[[Any], Any] | None = None) -> Any:

@@ -10,7 +10,6 @@ the fold runs once; :func:`rows_of` selects those of one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import groupby, islice
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ingest.lake.plans import map_in_arrow
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.types import arrow_schema, spark_schema
@@ -72,19 +72,6 @@ def _given_columns(
 def evidence_columns(*kinds: type, **beside: str) -> dict[str, str]:
     """The columns of evidence of several kinds in one shape: which kind a row is, and the fields of all."""
     return {KIND: "string", **columns_of(*kinds, **beside)}
-
-
-def union(parts: Iterable[DataFrame]) -> DataFrame:
-    """All rows, columns by name; a column that a part lacks is NULL in its rows."""
-    held = list(parts)
-    while len(held) > 1:
-        # two by two, since Spark goes through all of a plan at each of its steps
-        held = [reduce(_both, held[at : at + 2]) for at in range(0, len(held), 2)]
-    return held[0]
-
-
-def _both(one: DataFrame, other: DataFrame) -> DataFrame:
-    return one.unionByName(other, allowMissingColumns=True)
 
 
 def table_columns(*specs: TableSpec) -> dict[str, str]:
@@ -145,4 +132,4 @@ def map_rows(
         while chunk := list(islice(made, _BATCH)):
             yield pa.RecordBatch.from_pylist(chunk, schema=arrow)
 
-    return rows.mapInArrow(apply, spark_schema(columns))
+    return map_in_arrow(rows, apply, spark_schema(columns))

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
+from ingest.lake.plans import union
 from ingest.lake.tables.gold import DIVERGENCES
-from reconstruct.engine.folds import local_rows, rows_of, union
+from reconstruct.engine.folds import local_rows, rows_of
 from reconstruct.engine.rows import TABLE, VERDICTS, finding_row
 from reconstruct.engine.staging import Staging
 from reconstruct.findings.verdicts import Verdicts

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import (
     LEADER_EPOCH_CHECKPOINTS,
@@ -17,7 +18,7 @@ from ingest.lake.tables.bronze import (
     OFFSET_CHECKPOINTS,
 )
 from ingest.shapes.event_types import EventType
-from reconstruct.engine.folds import evidence_columns, fold, select_evidence, union
+from reconstruct.engine.folds import evidence_columns, fold, select_evidence
 from reconstruct.engine.rows import Row, values_of
 from reconstruct.events.spark.fields import speaker
 from reconstruct.findings.alternatives import (

@@ -21,10 +21,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, only, side_by_side, without
+from ingest.lake.plans import union
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS, OF_KEY, TOPIC_HASHES
-from reconstruct.engine.folds import fold, map_rows, rows_of, table_columns, union
+from reconstruct.engine.folds import fold, map_rows, rows_of, table_columns
 from reconstruct.engine.rows import TABLE, VERDICTS, Row
 from reconstruct.engine.staging import Staging
 from reconstruct.kept.asking import Answers, Asked, Facts

@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
@@ -21,7 +22,7 @@ from reconstruct.checkpoints.evidence import (
     RejectedEntry,
 )
 from reconstruct.checkpoints.spark.corners import SERIES
-from reconstruct.engine.folds import evidence_columns, select_evidence, union
+from reconstruct.engine.folds import evidence_columns, select_evidence
 from reconstruct.events.spark.fields import speaker
 
 #: Whose evidence a row is.

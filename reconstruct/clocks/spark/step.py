@@ -12,10 +12,11 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import LOG_KINDS
 from reconstruct.clocks.spark.evidence import causal_pairs, logged_marks
 from reconstruct.clocks.timeline import CausalPair, ClockSegment, correction_us, solve_clocks
-from reconstruct.engine.folds import fold, union
+from reconstruct.engine.folds import fold
 from reconstruct.engine.rows import Row, columns_of, row_of, value_of
 
 #: A file that goes back by more than threads of one broker overtake each other was written by a clock set back: µs.

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all, in_order
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType
@@ -29,7 +30,7 @@ from reconstruct.cluster.spark.log_spans import as_log_spans
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, leave_out
-from reconstruct.engine.folds import select_columns, union
+from reconstruct.engine.folds import select_columns
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, text_field
 from reconstruct.model.states import PartitionState

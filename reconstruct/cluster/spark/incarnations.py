@@ -17,6 +17,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.generations import GenerationFact, generation_starts
@@ -27,7 +28,7 @@ from reconstruct.cluster.spark.controller_lines import (
     process_start_lines,
 )
 from reconstruct.cluster.spark.statements import stated_ids
-from reconstruct.engine.folds import fold, select_columns, union
+from reconstruct.engine.folds import fold, select_columns
 from reconstruct.engine.rows import Row, columns_of, numbered, value_of
 from reconstruct.events.spark.fields import int_field, text_field
 from reconstruct.events.spark.placing import with_incarnation

@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.broker_past import BrokerPast, broker_pasts
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
@@ -26,7 +27,6 @@ from reconstruct.cluster.evidence import (
     ClusterFacts,
     LifeSign,
 )
-from reconstruct.engine.folds import union
 from reconstruct.engine.windows import STRETCH, time_windows
 from reconstruct.events.spark.fields import int_field, text_field
 

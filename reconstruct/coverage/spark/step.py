@@ -9,11 +9,12 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import LOG_KINDS, NOT_OF_KAFKA, SourceKind
 from ingest.lake.tables.quality import CLOCK, EVIDENCE_COVERAGE, NOT_CAPTURED
 from reconstruct.coverage.gaps import LogFile, gaps
 from reconstruct.coverage.levels import coarse_spans
-from reconstruct.engine.folds import fold, select_evidence, table_columns, union
+from reconstruct.engine.folds import fold, select_evidence, table_columns
 from reconstruct.engine.rows import Row, columns_of, table_row, value_of
 from reconstruct.time.line_order import is_in_order
 

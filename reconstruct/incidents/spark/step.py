@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.local_frames import local_frame
+from ingest.lake.plans import union
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 from reconstruct.cluster.spark.step import ClusterHistory
-from reconstruct.engine.folds import evidence_columns, fold, select_evidence, table_columns, union
+from reconstruct.engine.folds import evidence_columns, fold, select_evidence, table_columns
 from reconstruct.engine.rows import SAYS, Row, says, table_row, values_of
 from reconstruct.engine.staging import Staging
 from reconstruct.incidents.causes import Absence, absences, connected, successors

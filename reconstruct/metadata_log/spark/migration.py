@@ -8,8 +8,9 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.gold import DIVERGENCES
-from reconstruct.engine.folds import fold, select_evidence, table_columns, union
+from reconstruct.engine.folds import fold, select_evidence, table_columns
 from reconstruct.engine.rows import Row, columns_of, value_of, verdict_rows
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.metadata_log.evidence import ClusterLog

@@ -8,8 +8,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import SourceKind
-from reconstruct.engine.folds import select_columns, union
+from reconstruct.engine.folds import select_columns
 from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.offsets.evidence import PROBE
 

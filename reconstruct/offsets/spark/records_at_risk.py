@@ -8,10 +8,11 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.gold import RECORDS_AT_RISK
 from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.folds import evidence_columns, select_evidence, union
+from reconstruct.engine.folds import evidence_columns, select_evidence
 from reconstruct.engine.rows import Row, rows_of_kind, table_row, values_of
 from reconstruct.kept.folds import Fold
 from reconstruct.kept.topics import ALL_TOPICS, Topics

@@ -7,10 +7,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
-from reconstruct.engine.folds import select_evidence, union
+from reconstruct.engine.folds import select_evidence
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import boolean_field, int_field, ints_field, speaker, text_field
 from reconstruct.events.spark.placing import placed_events, with_incarnation

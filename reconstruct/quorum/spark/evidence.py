@@ -7,8 +7,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.shapes.event_types import EventType
-from reconstruct.engine.folds import select_evidence, union
+from reconstruct.engine.folds import select_evidence
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import boolean_field, int_field, ints_field, long_field, text_field
 from reconstruct.quorum.evidence import QuorumFact, QuorumFactKind

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from ingest.lake import delta
 from ingest.lake.delta import Lake
 from ingest.lake.direct import commit_files, direct_folder, write_files
+from ingest.lake.plans import union
 from ingest.lake.tables import TABLES, TableSpec
-from reconstruct.engine.folds import union
 
 SPECS = [TABLES[name] for name in ("bronze.log_records", "silver.leader_and_isr_timeline", "gold.divergences")]
 VALUES = {

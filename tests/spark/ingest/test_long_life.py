@@ -13,7 +13,7 @@ import pytest
 from ingest.lake import delta
 from ingest.lake.creation import create_table
 from ingest.lake.delta import Lake, LakeError
-from ingest.lake.pinned import delta_snapshot
+from ingest.lake.pinned import newest_version
 from ingest.lake.renewal import VERSION_PROPERTY, standing_of
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import LOG_RECORDS
@@ -59,7 +59,7 @@ def test_a_table_s_log_is_summed_up_after_as_many_commits_as_it_says_and_not_bef
 
 
 def is_as_declared(lake: Lake, spec: TableSpec) -> bool:
-    return standing_of(spec, delta_snapshot(lake.spark, lake.path(spec))).is_same
+    return standing_of(spec, newest_version(lake.spark, lake.path(spec)).snapshot).is_same
 
 
 def test_the_tables_that_a_run_makes_are_made_anew_and_what_was_before_can_be_read(lake):
@@ -107,7 +107,7 @@ def test_a_lake_that_is_newer_is_refused_by_every_command_that_knows_what_a_row_
         told = said(capsys, lake, *argv)
         assert "gold.leader_elections of version" in told
         assert "a newer program wrote it, use that; nothing was done" in told
-    assert delta_snapshot(lake.spark, lake.path(LEADER_ELECTIONS)).version() == 0
+    assert newest_version(lake.spark, lake.path(LEADER_ELECTIONS)).number == 0
 
 
 def test_a_table_of_bronze_that_was_read_and_is_gone_is_not_made_anew_as_an_empty_one(lake, tmp_path, capsys):

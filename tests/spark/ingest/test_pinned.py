@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from ingest.lake import file_system, pinned
 from ingest.lake.delta import Lake, PinnedLake
-from ingest.lake.pinned import MOST_FILES, delta_snapshot, pinned_table
+from ingest.lake.pinned import MOST_FILES, newest_version, pinned_table
 from ingest.lake.tables.quality import RUN_METRICS
 from jobs.sql.names import LakeNames
 
@@ -114,25 +114,25 @@ def test_the_newest_version_is_known_without_listing_the_log(
         return pinned._known_table(spark, str(folder)).newest
 
     lake.append(rows(spark, "a"), RUN_METRICS)
-    assert delta_snapshot(spark, str(folder)).version() == 1
+    assert newest_version(spark, str(folder)).number == 1
     first = newest()
     assert pinned._is_newest(spark, str(folder), first)
-    assert delta_snapshot(spark, str(folder)) is first.snapshot, "Delta was not asked"
+    assert newest_version(spark, str(folder)) is first, "Delta was not asked"
     # as another process commits
     shutil.copy(log / f"{1:020d}.json", log / f"{2:020d}.json")
     assert not pinned._is_newest(spark, str(folder), first)
-    assert delta_snapshot(spark, str(folder)).version() == 2
+    assert newest_version(spark, str(folder)).number == 2
     second = newest()
     assert pinned._is_newest(spark, str(folder), second)
     # and as one deletes the table and makes it anew
     shutil.rmtree(folder)
     assert not pinned._is_newest(spark, str(folder), second)
-    assert delta_snapshot(spark, str(folder)).version() == -1
+    assert newest_version(spark, str(folder)).number == -1
     lake.ensure([RUN_METRICS])
     for subject in ("b", "c"):
         lake.append(rows(spark, subject), RUN_METRICS)
     assert not pinned._is_newest(spark, str(folder), second)
-    assert delta_snapshot(spark, str(folder)).version() == 2
+    assert newest_version(spark, str(folder)).number == 2
     assert subjects(PinnedLake(lake).read(RUN_METRICS)) == ["b", "c"]
 
 

@@ -18,6 +18,7 @@ from py4j.protocol import GATEWAY_SERVER_OBJECT_ID, Py4JJavaError
 from pyspark.sql import functions as F
 from pyspark.sql.classic import column
 
+from jobs.session import java_calls
 from jobs.session.local_files import use_own_local_files
 from jobs.session.planning import LEFT_OUT
 from jobs.session.session import build_session
@@ -80,13 +81,40 @@ def test_what_a_name_of_java_means_is_asked_once(spark):
     assert view.java.lang.Integer.MAX_VALUE == 2**31 - 1
 
 
-def test_a_column_is_asked_for_once_and_no_other_is_taken_for_it(spark):
-    assert F.col("id")._jc is F.col("id")._jc
-    assert F.lit("same")._jc is F.lit("same")._jc
+def made_of(name):
+    """A column of several calls, of which pyspark makes each anew."""
+    return F.when(F.col(name).isNull(), F.coalesce(F.lit("a"), F.lit("b"))).otherwise(F.expr("'c'")).alias("made")
+
+
+def test_a_column_is_made_once_and_no_other_is_taken_for_it(spark):
+    for make in (lambda: F.col("id"), lambda: F.lit("same"), lambda: made_of("id")):
+        assert make()._jc is make()._jc
+    assert made_of("id")._jc is not made_of("other")._jc
     given = (1, True, "1", 1.0, 0, False, 0.0, -0.0, "", None, 1 << 40, dt.date(2026, 11, 21), "id")
     for _ in range(2):
-        row = spark.range(1).select(*map(F.lit, given), F.col("id")).first()
-        assert [(type(one), str(one)) for one in row] == [(type(one), str(one)) for one in (*given, 0)]
+        row = spark.range(1).select(*map(F.lit, given), F.col("id"), made_of("id")).first()
+        assert [(type(one), str(one)) for one in row] == [(type(one), str(one)) for one in (*given, 0, "c")]
+
+
+def test_what_is_another_each_time_is_made_each_time(spark):
+    """Java draws a number; a frame's own column is that of this frame alone."""
+    for make in (F.rand, F.randn, F.uuid, lambda: F.shuffle(F.col("id")), lambda: spark.range(2)["id"] + 1):
+        assert make()._jc is not make()._jc
+    assert spark.range(1).select(F.uuid().alias("a"), F.uuid().alias("b")).where("a = b").count() == 0
+    one, other = spark.range(2), spark.range(1, 3)
+    assert one.join(other, one["id"] == other["id"]).count() == 1
+
+
+def test_columns_that_no_longer_are_kept_are_made_anew(spark, monkeypatch):
+    kept = spark.sparkContext._gateway._gateway_client.columns_made
+    monkeypatch.setattr(java_calls, "_MOST_KEPT", len(kept.by_call) + 3)
+    before = made_of("id")
+    for number in range(20):
+        made = made_of(f"c{number}")
+        assert spark.range(1).select(F.lit(number).alias(f"c{number}")).select(made).first().made == "c"
+    assert len(kept.by_call) <= java_calls._MOST_KEPT
+    assert made_of("id")._jc is not before._jc
+    assert spark.range(1).select(before, made_of("id").alias("again")).first() == ("c", "c")
 
 
 @pytest.mark.parametrize("count", [0, 1, 10, 11, 25])

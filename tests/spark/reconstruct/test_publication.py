@@ -8,11 +8,11 @@ from pyspark.sql import functions as F
 from checks.pipeline import audit_gold
 from checks.registry import Registry, registry
 from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.plans import union
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADER_ELECTIONS, LEADERSHIP_OVERLAPS
 from ingest.lake.tables.kept import KEPT_TABLES, RUNS
 from jobs import maintain_job
 from jobs.reconstruct_job import refusals
-from reconstruct.engine.folds import union
 from reconstruct.engine.publication import REFUSED, Publication, Refused, no_audit
 from reconstruct.kept import last_run
 from reconstruct.pipeline import ReconstructReport

@@ -194,7 +194,7 @@ def table_row_texts(frames: Mapping[str, Any], without: Iterable[str] = ()) -> d
     """
     from pyspark.sql import functions as F
 
-    from reconstruct.engine.folds import union
+    from ingest.lake.plans import union
 
     left_out = {*without, "ingested_at", "run_at", "run_id"}
     parts = []

@@ -1,0 +1,35 @@
+"""Steps of a plan for which pyspark asks Spark once for each part, or each column: here once. Each time Spark goes
+through the whole plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import StructType
+from pyspark.util import PythonEvalType
+
+BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def union(parts: Iterable[DataFrame]) -> DataFrame:
+    """All rows, columns by name; a column that a part lacks is NULL in its rows."""
+    first, *others = parts
+    if not others:
+        return first
+    spark = first.sparkSession
+    jvm: Any = spark._jvm
+    plans = jvm.PythonUtils.toSeq([part._jdf.logicalPlan() for part in (first, *others)])
+    whole = jvm.org.apache.spark.sql.catalyst.plans.logical.Union(plans, True, True)
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, whole), spark)
+
+
+def map_in_arrow(rows: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:
+    """As ``rows.mapInArrow(function, schema)``, which has Spark look for each column on its own."""
+    make: Any = pandas_udf
+    mapped = make(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    names = [f"`{name}`" for name in rows.columns]
+    return DataFrame(rows._jdf.mapInArrow(mapped(*names)._jc, False, None), rows.sparkSession)

@@ -72,6 +72,30 @@ def test_workers_leave_alone_what_was_there_before_them(spark):
     assert int(spark.range(1).select(frozen("id").alias("n")).first().n) > 10_000
 
 
+def test_workers_collect_garbage_and_leave_alone_the_modules_that_came(spark):
+    def task(_):
+        import mailbox
+        import weakref
+
+        class Node:
+            pass
+
+        tracked = any(each is mailbox.Mailbox for each in gc.get_objects())
+        is_gone = getattr(mailbox, "last", lambda: None)() is None
+        node = Node()
+        node.itself, mailbox.last = node, weakref.ref(node)
+        return f"{os.getpid()} {tracked} {is_gone}"
+
+    seen = {}
+    for _ in range(6):
+        pid, *found = spark.range(1).select(F.udf(task)("id").alias("said")).first().said.split()
+        seen.setdefault(pid, []).append(found)
+    assert any(len(found) > 1 for found in seen.values()), "a worker has several tasks"
+    for first, *others in seen.values():
+        assert first == ["True", "True"]
+        assert all(found == ["False", "True"] for found in others)
+
+
 def test_what_a_name_of_java_means_is_asked_once(spark):
     view = spark.sparkContext._jvm
     assert view.java is view.java

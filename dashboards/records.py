@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -12,6 +11,7 @@ from pyspark.sql import functions as F
 
 from dashboards.source import Source, grouped
 from dashboards.views import RECORD_TEXTS
+from ingest.lake.plans import union
 from ingest.lake.tables import TableSpec
 
 
@@ -37,7 +37,7 @@ def records_by_id(source: Source, quoted: Iterable[str], placed: Iterable[str]) 
     # Nearly all evidence is log records: the other tables are opened only for what is not among them.
     for tables in (RECORD_TEXTS[:1], RECORD_TEXTS[1:]):
         if missing:
-            rows = reduce(DataFrame.unionByName, [_texts(source, *table) for table in tables])
+            rows = union(_texts(source, *table) for table in tables)
             found |= _resolve(source, rows, missing, with_text)
             missing -= set(found)
     return found

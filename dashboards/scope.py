@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dashboards import words
+from ingest.lake.plans import union
 from ingest.lake.tables import TableSpec, bronze, gold, silver
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 from ingest.lake.tables.shared import PARTITION_KEY
@@ -155,7 +156,4 @@ def _topic_words(topic: str) -> str:
 
 
 def _clusters(first: DataFrame, *others: DataFrame) -> DataFrame:
-    found = first.select("cluster_id")
-    for rows in others:
-        found = found.union(rows.select("cluster_id"))
-    return found
+    return union(rows.select("cluster_id") for rows in (first, *others))

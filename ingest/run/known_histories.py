@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from ingest.files.attribution import Attributed
 from ingest.files.metadata_marks import IDS, PLACE_MARK
 from ingest.lake.delta import Lake
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import METADATA_RECORDS, METADATA_SNAPSHOTS
 from ingest.run.accounting import text_frame
 
@@ -70,7 +71,7 @@ def _marks(records: DataFrame, snapshots: DataFrame) -> DataFrame:
         F.format_string(PLACE_MARK, F.col("snapshot_end_offset") - 1, "snapshot_epoch", contained).alias("mark"),
     )
     ids = [rows.select("cluster_id", _id().alias("mark")).where("mark IS NOT NULL") for rows in (records, snapshots)]
-    return batches.unionByName(ends).unionByName(ids[0]).unionByName(ids[1])
+    return union([batches, ends, *ids])
 
 
 def _id() -> Column:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.pinned import newest_version
+from ingest.lake.plans import map_in_arrow, union
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
@@ -83,7 +84,7 @@ class RedactedLake(PinnedLake):
             return rows
         if spec is BROKER_CONFIGS:  # what a value names is known by its key
             rows = rows.withColumn("config_value", F.expr(_SETTING))
-        made = rows.mapInArrow(lambda batches: _rewritten(batches, wanted), rows.schema)
+        made = map_in_arrow(rows, lambda batches: _rewritten(batches, wanted), rows.schema)
         if spec is BROKER_CONFIGS:
             made = made.withColumn("config_value", F.expr("substr(config_value, instr(config_value, '=') + 1)"))
         return made
@@ -111,10 +112,7 @@ def _hosts(lake: Lake) -> Iterable[str]:
 
 def _distinct(tables: Iterable[DataFrame]) -> Iterable[str]:
     """The texts of tables of one column: as many as a cluster has names."""
-    first, *others = tables
-    for each in others:
-        first = first.union(each)
-    return [row[0] for row in first.distinct().collect() if row[0]]
+    return [row[0] for row in union(tables).distinct().collect() if row[0]]
 
 
 def _named_hosts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

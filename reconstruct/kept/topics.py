@@ -13,6 +13,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from reconstruct.kept.hashes import counted_and_hashed, with_hashes
 
 #: What each source has beside what is hashed of it.
@@ -35,13 +36,12 @@ ALL_TOPICS: Final = Topics()
 
 def topic_hashes(sources: Sequence[DataFrame]) -> DataFrame:
     """Grain: one row per topic that a source names: ``rows_count`` and ``rows_hash`` of all its rows in all of them."""
-    hashed = None
+    hashed = []
     for number, rows in enumerate(sources):
         named = rows.where("topic IS NOT NULL").withColumn("source_number", F.lit(number))
         narrow = with_hashes(named, TOPIC_KEY).select(*TOPIC_KEY, "evidence_hash_1", "evidence_hash_2")
-        hashed = narrow if hashed is None else hashed.unionByName(narrow)
-    assert hashed is not None
-    return hashed.groupBy(*TOPIC_KEY).agg(*counted_and_hashed("rows_count", "rows_hash"))
+        hashed.append(narrow)
+    return union(hashed).groupBy(*TOPIC_KEY).agg(*counted_and_hashed("rows_count", "rows_hash"))
 
 
 def changed_topics(now: DataFrame, before: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -42,6 +42,7 @@ from dashboards.source import (
     top,
     top_of_cluster,
 )
+from ingest.lake.plans import union
 from ingest.lake.tables import gold, silver
 from ingest.lake.tables.events import OFFSET_OBSERVATIONS, REPLICATION_EVENTS
 from ingest.lake.tables.shared import PARTITION_KEY
@@ -173,8 +174,7 @@ def _measured(source: Source) -> DataFrame:
         )
     )
     unclean = source.read(gold.LEADER_ELECTIONS).where("is_unclean").groupBy(*PARTITION_KEY)
-    parts = (rose, unclean.agg(F.count("*").alias("unclean")))
-    measured = reduce(lambda rows, part: rows.unionByName(part, allowMissingColumns=True), parts, lost)
+    measured = union([lost, rose, unclean.agg(F.count("*").alias("unclean"))])
     counted = [name for name in measured.columns if name not in (*PARTITION_KEY, "lost_at_ms")]
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
     whole, is_proven = Window.partitionBy("cluster_id"), F.col("lost_lower") > 0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -23,6 +22,7 @@ from dashboards.source import (
     top,
     top_of_cluster,
 )
+from ingest.lake.plans import union
 from ingest.lake.tables import gold, silver
 from ingest.lake.tables.shared import PARTITION_KEY
 
@@ -189,14 +189,14 @@ def _measures(source: Source) -> DataFrame:
     availability = source.read(gold.AVAILABILITY_INTERVALS)
     findings = source.read(gold.DIVERGENCES).where("topic IS NOT NULL AND partition_id IS NOT NULL")
     with_incarnation = findings.where("topic_incarnation IS NOT NULL")
-    parts: Iterable[DataFrame] = (
+    parts = (
         measured(source.read(silver.LEADER_AND_ISR_TIMELINE), segments_count=F.lit(1)),
         measured(source.read(silver.ASSIGNMENT_TIMELINE)),
         measured(source.read(silver.PARTITION_STATE_TIMELINE)),
         measured(availability, **{f"{kind}_ms": of("kind", kind, lasted_ms(source)) for kind in COUNTED_KINDS}),
         measured(with_incarnation, **{f"{word}s": of("severity", word, F.lit(1.0)) for word in gold.SEVERITIES}),
     )
-    return reduce(DataFrame.unionByName, parts)
+    return union(parts)
 
 
 SECTION: Final[Section[tuple[Lane, ...]]] = Section("timelines/partitions", gather, (), chart=tuple)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.kept import CLOCK_MARKS
 from ingest.shapes.event_types import EventType
@@ -51,19 +52,22 @@ def causal_pairs(
 ) -> DataFrame:
     """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from what :func:`logged_marks` gives, ``silver.znode_changes``
     and ``silver.metadata_changes``."""
-    sides = marks_of_logs.unionByName(_marked(_writes(znode_changes), ZnodeFact, znode_marks))
+    sides = [marks_of_logs, _marked(_writes(znode_changes), ZnodeFact, znode_marks)]
     if metadata_changes is not None:
-        sides = sides.unionByName(_marked(_records(metadata_changes), RecordFact, record_marks))
-    return _tightest(_paired(sides))
+        sides.append(_marked(_records(metadata_changes), RecordFact, record_marks))
+    return _tightest(_paired(union(sides)))
 
 
 def logged_marks(state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame) -> DataFrame:
     """The marks of ``silver``'s events, or of records with an ``event_id``, file by file: rows of
     ``kept.clock_marks``."""
-    logged = _facts(state_changes, SourceKind.STATE_CHANGE_LOG).unionByName(
-        _facts(controller_events, SourceKind.CONTROLLER_LOG)
+    logged = union(
+        [
+            _facts(state_changes, SourceKind.STATE_CHANGE_LOG),
+            _facts(controller_events, SourceKind.CONTROLLER_LOG),
+            _announced(_facts(replication_events, SourceKind.SERVER_LOG)),
+        ]
     )
-    logged = logged.unionByName(_announced(_facts(replication_events, SourceKind.SERVER_LOG)))
     # the parts of a union are as many tasks, each with a Python of its own: no more of them than a shuffle would make
     tasks = int(logged.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     return _marked(logged.coalesce(tasks), LogFact, log_marks)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
 from ingest.lake.local_frames import local_frame
+from ingest.lake.plans import union
 from ingest.lake.tables.controllers import CONTROLLER_PROCEDURES
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
@@ -133,15 +134,11 @@ def _left_offline(
         if _may_lead_again(one)
     ]
     instants = local_frame(offline.sparkSession, "cluster_id string, procedure_number int, at_us bigint", ends)
-    steps = (
-        offline.select("cluster_id", "at_us", F.lit(1).alias("step"))
-        .unionByName(
-            offline.where("end_us IS NOT NULL").select(
-                "cluster_id", F.col("end_us").alias("at_us"), F.lit(-1).alias("step")
-            )
-        )
-        .unionByName(instants, True)
+    begun = offline.select("cluster_id", "at_us", F.lit(1).alias("step"))
+    ended = offline.where("end_us IS NOT NULL").select(
+        "cluster_id", F.col("end_us").alias("at_us"), F.lit(-1).alias("step")
     )
+    steps = union([begun, ended, instants])
     until_then = Window.partitionBy("cluster_id").orderBy("at_us", F.col("step").isNull())
     return (
         steps.withColumn("left_offline_count", F.coalesce(F.sum("step").over(until_then), F.lit(0)))

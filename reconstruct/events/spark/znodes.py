@@ -11,6 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.plans import union
 from ingest.lake.tables.events import ZNODE_CHANGES
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
 from reconstruct.model.versions import MODEL_VERSION
@@ -31,9 +32,9 @@ def znode_changes(snapshots: DataFrame, transactions: DataFrame, logged: DataFra
     )
     logged = logged.join(seen, [*write, "change"], "left")
     gone = _deletions(snapshots).join(logged.where("change = 'deleted'").select(*_ZNODE), list(_ZNODE), "left_anti")
-    changes = logged.unionByName(shown, allowMissingColumns=True).unionByName(gone, allowMissingColumns=True)
     return (
-        changes.join(F.broadcast(_brokers_of_sessions(snapshots, transactions)), ["cluster_id", "session_id"], "left")
+        union([logged, shown, gone])
+        .join(F.broadcast(_brokers_of_sessions(snapshots, transactions)), ["cluster_id", "session_id"], "left")
         .withColumns({"hidden_writes_count": _hidden_writes(), "model_version": F.lit(MODEL_VERSION)})
         .select(*ZNODE_CHANGES.column_names)
     )

@@ -45,10 +45,13 @@ _SIGNS: Final = (
 _NAME: Final = re.compile(
     r"(?<![\w.\-])(?P<name>[\w.\-]{3,200}+)[\\\"'\])]{0,4}+[ \t]{0,8}+(?:=>|:=|==|[=:>])[ \t]{0,8}+", re.ASCII
 )
-#: Its value: quoted, quoted in a text that is quoted itself, or up to the next blank.
+#: Its value: quoted, quoted in a text that is quoted itself, or up to the next blank. No group with a lookahead is
+#: repeated possessively: what the last round's finds and must not have there CPython before 3.11.5 takes, too.
 _VALUE: Final = re.compile(
-    r"""(?P<quote>["'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\])*+)|(?P<marks>\\++["'])(?P<within>(?:(?!(?P=marks)).)*+)"""
-    r"""|(?P<bare>(?:(?:Bearer|Basic|Digest|Negotiate)[ \t]{1,8})?(?:(?!,["'])[^\s<])++)""",
+    r"""(?P<quote>"|(?P<single>'))"""
+    r"""(?P<quoted>(?(single)[^'\\]*+(?:\\.[^'\\]*+)*+|[^"\\]*+(?:\\.[^"\\]*+)*+))"""
+    r"""|(?P<marks>\\++["'])(?P<within>.*?)(?=(?P=marks)|\Z)"""
+    r"""|(?P<bare>(?:(?:Bearer|Basic|Digest|Negotiate)[ \t]{1,8})?(?!,["'])[^\s<]+?(?=,["']|[\s<]|\Z))""",
     re.DOTALL | re.IGNORECASE,
 )
 _REST_OF_LINE: Final = re.compile(r"[^\r\n]*")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tarfile
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from reconstruct.segments.timeline import segment_timeline
 from tests import ROOT
 from tests.support.bends.segments import chosen, is_found
-from tests.support.captures.packed import Unpacker, capture_names
+from tests.support.captures.packed import Unpacker, capture_names, extract
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.segments import judged_segments, segment_evidence
 
@@ -23,8 +22,7 @@ HOUR_US = 3_600_000_000
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     into = tmp_path_factory.mktemp("segments")
-    with tarfile.open(ROOT / "tests/data/small-segments.tar.xz") as packed:
-        packed.extractall(into, filter="data")
+    extract(ROOT / "tests/data/small-segments.tar.xz", into)
     return into
 
 

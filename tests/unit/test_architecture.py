@@ -100,6 +100,15 @@ def is_spark_file(path: Path) -> bool:
     return "spark" in place.parts[:-1] or place.parts[0] in ("engine", "kept", "steps.py", "pipeline.py")
 
 
+def test_no_group_with_a_lookahead_is_repeated_possessively():
+    """CPython before 3.11.5 takes what the lookahead of the last round found and must not have (gh-100061)."""
+    repeated = re.compile(r"\((?:\?:)?[^()]*\(\?<?[=!](?:[^()]|\([^()]*\))*\)[^()]*\)(?:[*+?]|\{[\d,]+\})\+")
+    told = {r"(?:(?!(?P=a)).)*+": True, r"(?:(?!,')[^\s<])++": True, r"(?:\\.[^']*+)*+": False, r"(?!a)[^b]++": False}
+    assert {pattern: bool(repeated.search(pattern)) for pattern in told} == told
+    found = [path for layer in LAYERS for path in (ROOT / layer).rglob("*.py") if repeated.search(path.read_text())]
+    assert found == []
+
+
 def test_only_the_spark_files_of_each_room_import_spark():
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"

@@ -155,9 +155,10 @@ def pinned_table(spark: SparkSession, path: str, version: int | None = None) -> 
     if version not in (None, newest.number):
         none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
         try:
-            return _pinned(delta_log(spark, path).getSnapshotAt(version, none, none, False))
+            snapshot = delta_log(spark, path).getSnapshotAt(version, none, none, False)
         except Py4JJavaError:
             return None
+        return _pinned(snapshot)
     if not newest.is_asked:
         newest.pinned, newest.is_asked = _pinned(newest.snapshot), True
     return newest.pinned

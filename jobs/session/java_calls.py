@@ -21,7 +21,7 @@ from pyspark.sql.classic import column, dataframe
 
 _FUNCTIONS: Final = "z:org.apache.spark.sql.functions"
 #: Of these each is another: Java draws a number as it makes it.
-_DRAWN: Final = frozenset({"rand", "randn", "randstr", "shuffle", "uniform", "uuid"})
+_DRAWN: Final = frozenset({"count_min_sketch", "rand", "randn", "random", "randstr", "shuffle", "uniform", "uuid"})
 #: What else gives the same for the same, as py4j names it.
 _SEQUENCES: Final = frozenset(
     {("z:java.util.List", "of"), ("z:org.apache.spark.api.python.PythonUtils", "toSeq"), ("z:scala.Option", "empty")}

@@ -189,10 +189,12 @@ def _behind_names(text: str) -> str:
     named = _NAME.search(text)
     while named is not None:
         end = named.end()
-        value = _value_behind(text, named) if _is_secret(named["name"], text[named.end("name")]) else None
+        # what ends in a value is hidden with it; not what begins there: {password: a,token: b}
+        is_secret = end > done and _is_secret(named["name"], text[named.end("name")])
+        value = _value_behind(text, named) if is_secret else None
         if value is not None:
             parts += (text[done : value[0]], HIDDEN)
-            done = end = value[1]
+            end, done = value
         named = _NAME.search(text, end)
     return text if not parts else "".join([*parts, text[done:]])
 

@@ -65,36 +65,43 @@ _ONCE = "asked_once"
 
 
 class _Kept:
-    """Columns and sequences of one Java: what each call made, and which objects these are."""
+    """Columns and sequences of one Java: what each call made, and which objects these are. A column asked for something
+    gives the same each time; a sequence may not (its iterator), and is only handed over."""
 
     def __init__(self) -> None:
         self.by_call: dict[tuple[Any, ...], Any] = {}
-        self.object_ids: set[str] = set()
+        self.columns: set[str] = set()
+        self.sequences: set[str] = set()
 
     def key(self, member: Any, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What is called and of what, if it makes the same each time."""
-        is_same = (
-            member.target_id in self.object_ids
-            or (member.target_id == _FUNCTIONS and member.name not in _DRAWN)
-            or (member.target_id, member.name) in _SEQUENCES
-        )
+        if not (_is_sequence(member) or _is_function(member) or member.target_id in self.columns):
+            return None
         key: list[Any] = [member.target_id, member.name]
-        for each in given if is_same else ():
-            if isinstance(each, JavaObject) and each._target_id in self.object_ids:
+        for each in given:
+            if isinstance(each, JavaObject) and (each._target_id in self.columns or each._target_id in self.sequences):
                 key.append((JavaObject, each._target_id))
             elif each is None or isinstance(each, (str, int)):
                 key.append((type(each), each))
             else:
                 return None
-        return tuple(key) if is_same else None
+        return tuple(key)
 
-    def keep(self, key: tuple[Any, ...], made: Any) -> None:
+    def keep(self, member: Any, key: tuple[Any, ...], made: Any) -> None:
         if len(self.by_call) >= _MOST_KEPT:
-            self.by_call.clear()
-            self.object_ids.clear()
+            for each in (self.by_call, self.columns, self.sequences):
+                each.clear()
         self.by_call[key] = made
         if isinstance(made, JavaObject):
-            self.object_ids.add(made._target_id)
+            (self.sequences if _is_sequence(member) else self.columns).add(made._target_id)
+
+
+def _is_function(member: Any) -> bool:
+    return member.target_id == _FUNCTIONS and member.name not in _DRAWN
+
+
+def _is_sequence(member: Any) -> bool:
+    return (member.target_id, member.name) in _SEQUENCES
 
 
 def _made_once(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,7 +116,7 @@ def _made_once(call: Callable[..., Any]) -> Callable[..., Any]:
         made = kept.by_call.get(key, kept)
         if made is kept:
             made = call(self, *given)
-            kept.keep(key, made)
+            kept.keep(self, key, made)
         return made
 
     return asked_once

@@ -141,6 +141,13 @@ def test_columns_that_no_longer_are_kept_are_made_anew(spark, monkeypatch):
     assert spark.range(1).select(before, made_of("id").alias("again")).first() == ("c", "c")
 
 
+def test_a_sequence_can_be_gone_through_again(spark):
+    for _ in range(2):
+        assert list(spark.sparkContext._jvm.java.util.List.of("a", "b")) == ["a", "b"]
+        walked = column._to_seq(spark.sparkContext, ["a", "b"]).iterator()
+        assert [walked.next(), walked.next()] == ["a", "b"]
+
+
 @pytest.mark.parametrize("count", [0, 1, 10, 11, 25])
 def test_a_sequence_of_any_length_comes_to_java_whole_and_in_order(spark, count):
     names = [f"c{number}" for number in range(count)]

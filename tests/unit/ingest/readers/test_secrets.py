@@ -70,6 +70,8 @@ def test_values(key: str, value: str, shown: str) -> None:
         "-----BEGIN PRIVATE KEY-----\nhunter2, and the end is missing",
         "id eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.hunter2",
         "<password>hunter2</password>",
+        "x {password: a,token: hunter2} y",
+        "x password=a,host=b;token : hunter2 y",
         "props['password'] = 'hunter2'",
         "https://login/x?client_secret=hunter2&grant=1",
         "AccountName=a;AccountKey=hunter2==",

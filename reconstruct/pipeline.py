@@ -23,7 +23,10 @@ from reconstruct.steps import Run
 #: What a run does, in this order; each step reads of the lake what those before it wrote. Those of one line need
 #: nothing of each other and run side by side.
 STEPS: Final[tuple[tuple[str, tuple[Callable[[Run], None], ...]], ...]] = (
-    ("writes to znodes; unknown messages", (steps.write_znode_changes, steps.write_unrecognised_templates)),
+    (
+        "writes to znodes; marks of clocks; unknown messages",
+        (steps.write_znode_changes, steps.mark_clocks, steps.write_unrecognised_templates),
+    ),
     ("the metadata log", (steps.write_metadata_changes,)),
     ("clocks of the brokers, topics and their incarnations", (steps.share_inputs,)),
     ("typed events; coverage", (steps.write_events, steps.write_coverage)),
@@ -31,8 +34,11 @@ STEPS: Final[tuple[tuple[str, tuple[Callable[[Run], None], ...]], ...]] = (
         "controllers and brokers; quorums; evidence of each partition",
         (steps.write_cluster_timelines, steps.write_quorum_timelines, steps.gather_partition_evidence),
     ),
-    ("requests of the controllers", (steps.judge_requests,)),
-    ("timelines and findings of each partition", (steps.fold_each_partition,)),
+    ("requests of the controllers", (steps.match_requests,)),
+    (
+        "timelines and findings of each partition; of requests",
+        (steps.fold_each_partition, steps.gather_offset_contexts, steps.judge_requests),
+    ),
     ("offsets of each replica", (steps.bound_offsets,)),
     ("checkpoint files of each broker; records at risk", (steps.judge_checkpoints, steps.weigh_risks)),
     ("audit and publication", (steps.publish_gold,)),

@@ -126,13 +126,12 @@ class Inputs:
 
 
 def shared_inputs(
-    lake: Lake, stage: Staging, rows: RecordRows, of_clusters: Mapping[str, Migration] | None = None
+    lake: Lake, stage: Staging, rows: RecordRows, marks: DataFrame, of_clusters: Mapping[str, Migration]
 ) -> Inputs:
-    """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written; ``of_clusters``
-    are those that left ZooKeeper."""
+    """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written; ``marks`` bound
+    the clocks, ``of_clusters`` are those that left ZooKeeper."""
     printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
-    marks = rows.keep(CLOCK_MARKS, marks_of, printed, is_read_once=True)
-    solved = clocks_of(marks, printed, before_take_over(znodes, of_clusters or {}), metadata)
+    solved = clocks_of(marks, printed, before_take_over(znodes, of_clusters), metadata)
     clocks = stage.keep(solved, "clocks")
     are_clocks_the_same = rows.is_the_same(CLOCKS, clocks, correcting)
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
@@ -162,12 +161,14 @@ def shared_inputs(
 class Run:
     """One run: the lake it reads and writes, what its steps found, and what a step leaves for those after it."""
 
+    clock_marks: DataFrame
     inputs: Inputs
     metadata_logs: dict[str, ClusterLog]
     migrations: dict[str, Migration]
     observations: DataFrame
     partition_sources: Sources
     histories: Sequence[ClusterHistory]
+    requests: DataFrame
     contexts: dict[str, OffsetContext]
     partitions: Folded
     offsets: Folded
@@ -256,9 +257,14 @@ def _judge_migrations(run: Run) -> None:
         run.judgement.keep(migrated_topics(znodes, changes, run.migrations), "migrated_topics")
 
 
+def mark_clocks(run: Run) -> None:
+    """What bounds the clocks, of the records as they were printed."""
+    run.clock_marks = run.record_rows.keep(CLOCK_MARKS, marks_of, *run.read(b.LOG_RECORDS), is_read_once=True)
+
+
 def share_inputs(run: Run) -> None:
     """Clocks, corrected records and incarnations: made once, for all steps."""
-    run.inputs = shared_inputs(run.lake, run.stage, run.record_rows, run.migrations)
+    run.inputs = shared_inputs(run.lake, run.stage, run.record_rows, run.clock_marks, run.migrations)
 
 
 def write_events(run: Run) -> None:
@@ -320,8 +326,9 @@ def write_quorum_timelines(run: Run) -> None:
     run.lake.overwrite(quorum_timelines(evidence, run.metadata_logs), QUORUM_TIMELINE)
 
 
-def judge_requests(run: Run) -> None:
-    """How requests spread; and which logs are proven to lack lines, for the clusters' views."""
+def match_requests(run: Run) -> None:
+    """The controllers' requests with what brokers did of them; which logs they prove to lack lines, for the clusters'
+    views."""
     events, controllers, replication, files = run.read(
         STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, b.INGESTED_FILES
     )
@@ -335,12 +342,16 @@ def judge_requests(run: Run) -> None:
         are_others_the_same=are_alike,
     )
     failed = failed_connections(controllers, replication)
-    requests = run.stage.keep(controller_requests(matched, failed, run.views), "controller_requests")
-    lossy = lossy_logs(requests, run.views)
-    counted = counted_requests(requests, lossy)
+    run.requests = run.stage.keep(controller_requests(matched, failed, run.views), "controller_requests")
+    lossy = lossy_logs(run.requests, run.views)
+    counted = counted_requests(run.requests, lossy)
     for history in run.histories:
         history.view = with_logs_known(history.view, lossy, counted)
-    judged = run.judgement.keep(judged_requests(requests, run.views), "judged_requests")
+
+
+def judge_requests(run: Run) -> None:
+    """How requests spread, and what the rules say of them."""
+    judged = run.judgement.keep(judged_requests(run.requests, run.views), "judged_requests")
     run.gold.offer(PROPAGATION_DELAYS, rows_of(judged, PROPAGATION_DELAYS))
 
 
@@ -360,11 +371,17 @@ def fold_each_partition(run: Run) -> None:
     run.partitions = run.fold(PARTITION_FOLD, run.partition_sources, run.views)
 
 
-def bound_offsets(run: Run) -> None:
-    """What is proven of each replica's offsets, and what elections lost."""
+def gather_offset_contexts(run: Run) -> None:
+    """What the offsets of each cluster are judged beside."""
     events, snapshots = run.read(REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS)
     run.contexts = offset_contexts(run.views, events, snapshots, run.inputs.clocks)
-    files, decided, segments = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE, b.LOG_SEGMENTS)
+
+
+def bound_offsets(run: Run) -> None:
+    """What is proven of each replica's offsets, and what elections lost."""
+    events, files, segments, decided = run.read(
+        REPLICATION_EVENTS, b.INGESTED_FILES, b.LOG_SEGMENTS, s.LEADER_AND_ISR_TIMELINE
+    )
     given = (run.observations, files, run.inputs.statements, run.inputs.incarnations, events, segments)
     sources = Sources(partial(offset_evidence, *given, decided), partial(offset_sources, *given), [run.partitions])
     run.offsets = run.fold(OFFSET_FOLD, sources, run.contexts)

@@ -44,7 +44,7 @@ from jobs.session.pinned_jars import JarsMissing
 from jobs.session.printable import printable
 from jobs.session.progress import Progress
 from jobs.session.run_configs import config_for
-from jobs.session.session import MEMORY_VARIABLE, SessionError, build_session, default_log_file
+from jobs.session.session import MEMORY_VARIABLE, SessionError, build_session, default_log_file, stop_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -160,7 +160,7 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
             finally:
                 progress("")
                 if ours:
-                    spark.stop()
+                    stop_session(spark)
     except UsageError as error:
         return _failure(str(error), WRONG_USE)
     except BrokenPipeError:

@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -73,6 +74,8 @@ LOCAL_CONFIG: Final[Mapping[str, str]] = {
     "spark.sql.ui.explainMode": "simple",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # a machine that slept for two minutes has lost no executor: there is none but the driver itself
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "30d",
 }
 _KEPT_LOG_FILES: Final = 20
 
@@ -144,6 +147,17 @@ def build_session(
         raise SessionError(f"Spark does not start ({_first_line(error)}): its log is {target}") from error
     say_it_once(session)
     return session
+
+
+def stop_session(session: SparkSession) -> None:
+    """End the session without waiting for pyspark's server of accumulators, which looks once a second whether it is to
+    end; its threads end by themselves, or with this process."""
+    context: Any = session.sparkContext
+    server = getattr(context, "_accumulatorServer", None)
+    context._accumulatorServer = None
+    session.stop()
+    if server is not None:
+        threading.Thread(target=server.shutdown, daemon=True).start()
 
 
 def default_log_file() -> Path:
@@ -296,4 +310,12 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
-__all__ = ["DELTA_JARS", "JarsMissing", "JavaMissing", "SessionError", "build_session", "default_log_file"]
+__all__ = [
+    "DELTA_JARS",
+    "JarsMissing",
+    "JavaMissing",
+    "SessionError",
+    "build_session",
+    "default_log_file",
+    "stop_session",
+]

@@ -31,6 +31,24 @@ def test_settings_that_the_rows_depend_on(spark):
     assert spark.conf.get("spark.driver.memory") == "3g", "what tests/conftest.py gives wins"
 
 
+def test_a_machine_that_slept_overnight_has_lost_no_executor(spark):
+    asleep_ms = 12 * 3600 * 1000
+    assert spark._jsc.sc().conf().getTimeAsMs("spark.storage.blockManagerHeartbeatTimeoutMs") > asleep_ms
+
+
+def test_python_workers_import_the_pyspark_that_is_installed(spark):
+    def where(batches):
+        import pyarrow as pa
+        import pyspark
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"place": [pyspark.__file__]})
+
+    import pyspark
+
+    assert {row["place"] for row in spark.range(1).mapInArrow(where, "place string").collect()} == {pyspark.__file__}
+
+
 def test_what_a_scan_is_handed_are_hadoop_s_settings_without_where_they_are_from(spark):
     settings = spark._jsparkSession.sessionState().newHadoopConf()
     assert settings.getPropertySources("io.file.buffer.size") is None, "core-default.xml"

@@ -1,14 +1,15 @@
-"""The metrics' values, in Spark: one job over all passes, one append, one look at earlier runs."""
+"""The metrics' values, in Spark: one job over all passes, one look at earlier runs, and beside these what is of each
+hour, of which there is too much for the driver."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
-from pyspark.sql import Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from checks.catalog import tables_in
@@ -17,7 +18,7 @@ from checks.metrics.catalog import MetricPass, values_sql
 from checks.metrics.judge import EARLIER_RUNS_COUNT, Earlier, Value
 from checks.metrics.passes import METRIC_PASSES
 from checks.metrics.queries import HOURLY_QUERY
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, side_by_side
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import RUN_METRICS
 from ingest.lake.tables.types import arrow_schema
@@ -47,13 +48,23 @@ def measure_metrics(lake: Lake, run_id: str, run_at: datetime) -> Measured:
     tables = {name: open_table(lake, TABLES[name]) for name in names}
     unusable = {n for n in names if is_unusable(schema_problems(tables[n].schema, TABLES[n]))}
     usable = [each for each in METRIC_PASSES if not unusable & set(each.reads)]
-    values = _values(lake, usable, tables)
-    earlier = _earlier(lake, run_id, {value.metric for value in values})
-    rows = lake.spark.createDataFrame(pa.Table.from_pylist([asdict(value) for value in values], schema=_VALUES))
-    if not unusable & hourly:
-        rows = rows.unionByName(run_query(lake, HOURLY_QUERY, tables))
-    lake.append(rows.withColumns({"run_id": F.lit(run_id), "run_at": F.lit(run_at)}), RUN_METRICS)
-    return Measured(values, earlier, frozenset(each.name for each in METRIC_PASSES if each not in usable))
+
+    def append(rows: DataFrame) -> None:
+        lake.append(rows.withColumns({"run_id": F.lit(run_id), "run_at": F.lit(run_at)}), RUN_METRICS)
+
+    def append_hours() -> None:
+        if not unusable & hourly:
+            append(run_query(lake, HOURLY_QUERY, tables))
+
+    def measured() -> Measured:
+        values = _values(lake, usable, tables)
+        earlier = _earlier(lake, run_id, {value.metric for value in values})
+        append(lake.spark.createDataFrame(pa.Table.from_pylist([asdict(value) for value in values], schema=_VALUES)))
+        return Measured(values, earlier, frozenset(each.name for each in METRIC_PASSES if each not in usable))
+
+    # the hours first: tasks write them, and Python starts while all else is planned
+    parts: tuple[Callable[[], Measured | None], ...] = (append_hours, measured)
+    return cast(Measured, side_by_side(lambda part: part(), parts)[-1])
 
 
 def _values(lake: Lake, passes: Sequence[MetricPass], tables: Mapping[str, Table]) -> tuple[Value, ...]:

@@ -62,7 +62,8 @@ def gather(
     spans = _evidence_spans(source)
     source = replace(source, spans={name: source.scope.clipped(*span) for name, span in spans.items()})
     progress("report: findings, timelines, offsets and coverage")
-    data = together({section.name: partial(section.gather, source) for section in SECTIONS})
+    longest_first = sorted(SECTIONS, key=lambda section: not section.is_long)
+    data = together({section.name: partial(section.gather, source) for section in longest_first})
     clusters = [
         Cluster(
             number,

@@ -74,7 +74,8 @@ class Section(Generic[D]):
     ``name`` is the path below ``dashboards/sections`` of its template, without ``.html.j2``. ``gather`` gives the data
     by cluster; a cluster that it leaves out has ``empty``. The template reads them as ``s``, or what ``view`` makes of
     them and the rest of the cluster's. ``chart`` gives dataclasses for the page's script, which finds them as
-    ``chart.data.<last part of the name>``.
+    ``chart.data.<last part of the name>``. ``is_long``: its queries take longest, as they follow each other, and begin
+    before those of others.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Section(Generic[D]):
     empty: D
     view: Callable[[Cluster, D], Any] | None = None
     chart: Callable[[D], Any] | None = None
+    is_long: bool = False
 
     @property
     def key(self) -> str:

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -224,8 +225,8 @@ def suit_session_to(lake: Any) -> None:
 
 def ready_lake_of(spark: SparkSession, root: str) -> Any:
     """The lake with every table there and of this version, as the last run left it: for jobs that only read."""
+    from ingest.lake.delta import side_by_side
     from reconstruct.kept.last_run import published
 
     lake = lake_of(spark, root)
-    lake.ensure()
-    return published(lake)
+    return side_by_side(lambda part: part(), (lake.ensure, partial(published, lake)))[-1]

@@ -96,4 +96,4 @@ def _asked(source: Source) -> DataFrame:
     return source.lake.spark.sql(sql, bound, **of_clusters)
 
 
-SECTION: Final[Section[tuple[Stop, ...]]] = Section("cluster/stops", gather, ())
+SECTION: Final[Section[tuple[Stop, ...]]] = Section("cluster/stops", gather, (), is_long=True)

@@ -292,5 +292,10 @@ def _observations(source: Source, ids: set[str]) -> dict[str, tuple[Observation,
 
 
 SECTION: Final[Section[tuple[Curve, ...]]] = Section(
-    "offsets/offsets", gather, (), view, chart=lambda curves: tuple(row for row in curves if row.is_drawn)
+    "offsets/offsets",
+    gather,
+    (),
+    view,
+    chart=lambda curves: tuple(row for row in curves if row.is_drawn),
+    is_long=True,
 )

@@ -199,4 +199,4 @@ def _measures(source: Source) -> DataFrame:
     return union(parts)
 
 
-SECTION: Final[Section[tuple[Lane, ...]]] = Section("timelines/partitions", gather, (), chart=tuple)
+SECTION: Final[Section[tuple[Lane, ...]]] = Section("timelines/partitions", gather, (), chart=tuple, is_long=True)

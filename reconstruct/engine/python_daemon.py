@@ -4,6 +4,9 @@ A worker that was idle for a minute is ended, and the next one imports everythin
 times in a run of a minute. Workers forked from here have it already. Only modules of plain Python are read here: what
 starts threads must not be there when a process forks.
 
+Spark has Python find pyspark in a zip, which has no bytecode: to compile it takes longer than to import it. Where that
+zip lies within an installed pyspark the latter is taken, which is the same.
+
 Two things that pyspark does for each task are spared it, which took more time than the tasks of a small lake: before
 it, Python reads the directories of all zips on its path again, of which pyspark's own has a thousand members, though no
 zip changes while Spark runs; after it, the garbage collector looks at every object that there is, also at those that
@@ -15,11 +18,12 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
+from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Final
 from zipimport import zipimporter
-
-from pyspark import daemon
 
 NEEDED: Final = (
     "ingest.shapes",
@@ -31,7 +35,17 @@ NEEDED: Final = (
     "reconstruct.requests.rules.book",
 )
 
+#: Of pyspark's folder, where the zips of itself and of py4j lie.
+_OF_ZIPS: Final = ("pyspark", "python", "lib")
+
 _modules_left_alone = 0
+
+
+def without_zips(path: Sequence[str]) -> list[str]:
+    """Where modules are looked for, without the zips within a pyspark that is looked at, too, if all is there."""
+    folders = {PurePath(place, *_OF_ZIPS) for place in path}
+    others = [place for place in path if not (place.endswith(".zip") and PurePath(place).parent in folders)]
+    return others if all(PathFinder.find_spec(name, others) for name in ("pyspark", "py4j")) else list(path)
 
 
 def leave_modules_alone() -> None:
@@ -44,6 +58,9 @@ def leave_modules_alone() -> None:
 
 
 if __name__ == "__main__":
+    sys.path[:] = without_zips(sys.path)
+    from pyspark import daemon
+
     zipimporter.invalidate_caches = lambda self: None  # type: ignore[method-assign]
     for name in NEEDED:
         importlib.import_module(name)

@@ -27,6 +27,9 @@ def find_java() -> str:
     program = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if program is None:
         raise JavaMissing(f"Java is missing: {_INSTALL}")
+    known = _major_of_release(program)
+    if known is not None and known >= OLDEST_JAVA:
+        return program
     try:
         answer = subprocess.run([program, "-version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -40,11 +43,22 @@ def find_java() -> str:
     return program
 
 
+def _major_of_release(program: str) -> int | None:
+    """What the file ``release`` of a JDK or JRE says, sooner than Java does; None where it has none, or no program."""
+    home = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    try:
+        with open(os.path.join(home, "release"), encoding="utf-8", errors="replace") as file:
+            return java_major(file.read()) if os.access(program, os.X_OK) else None
+    except OSError:
+        return None
+
+
 def java_major(text: str) -> int | None:
-    """Major version in the output of ``java -version``: 8 for ``1.8.0_392``, 17 for ``17.0.9``; None if none is there.
+    """Major version in the output of ``java -version``, or in a file ``release``: 8 for ``1.8.0_392``, 17 for
+    ``17.0.9``; None if none is there.
 
     >>> java_major('openjdk version "17.0.9" 2023-10-17')
     17
     """
-    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    match = re.search(r'(?:version |\bJAVA_VERSION=)"(?:1\.)?(\d+)', text)
     return int(match.group(1)) if match else None

@@ -15,6 +15,8 @@ from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
         ('java version "1.8.0_392"', 8),
         ('openjdk version "21" 2023-09-19', 21),
         ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "11.0.2"', 11),
+        ('IMPLEMENTOR="Debian"\nJAVA_RUNTIME_VERSION="17.0.15+6"\nJAVA_VERSION="21.0.2"\n', 21),
+        ('JAVA_RUNTIME_VERSION="17.0.15+6"', None),
         ("nothing", None),
     ],
 )
@@ -49,6 +51,26 @@ def test_java_home_wins_as_it_does_for_spark(monkeypatch, tmp_path):
     assert java.find_java() == str(tmp_path / "jdk" / "bin" / "java")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
     with pytest.raises(java.JavaMissing, match="JAVA_HOME points to no Java"):
+        java.find_java()
+
+
+def test_a_java_whose_release_tells_its_version_is_not_started(monkeypatch, tmp_path):
+    home = tmp_path / "jdk"
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    fake_java(tmp_path, "no version is told")
+    (home / "release").write_text('IMPLEMENTOR="Debian"\nJAVA_VERSION="17.0.15"\n')
+    assert java.find_java() == str(home / "bin" / "java")
+    (home / "bin" / "java").chmod(0o644)
+    with pytest.raises(java.JavaMissing, match="JAVA_HOME points to no Java"):
+        java.find_java()
+
+
+@pytest.mark.parametrize("told", ['JAVA_VERSION="11.0.2"', 'JAVA_VERSION=""', 'OS_NAME="Linux"'])
+def test_where_release_does_not_tell_that_it_will_do_java_is_asked(monkeypatch, tmp_path, told):
+    fake_java(tmp_path, "11.0.2")
+    (tmp_path / "jdk" / "release").write_text(told)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    with pytest.raises(java.JavaMissing, match="is Java 11"):
         java.find_java()
 
 

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 P = TypeVar("P")
+#: What pyspark imports, and pandas with it, where a column of a value is first made.
+_WHETHER_NUMPY: Final = "pyspark.testing.utils"
 #: Packages whose versions a run is told by.
 _PACKAGES: Final = ("kafka-state-replay", "pyspark", "delta-spark", "great-expectations", "pyarrow")
 #: What the system says where there is no room on a disk, or no more of a user's share.
@@ -142,7 +144,7 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
             # packages import what is in them: of two threads that begin with one, one may see it half made. So this one
             # has what starts Java before the other begins, and then waits
             importlib.import_module("jobs.session.java_calls")
-            importing = threading.Thread(target=_import_all, args=(job.modules,), daemon=True)
+            importing = threading.Thread(target=_import_all, args=((*job.modules, _WHETHER_NUMPY),), daemon=True)
             importing.start()
             spark, ours = _session(job, common, log_file, params)
             try:

@@ -6,10 +6,13 @@ that name is, and Java looks for it in each of Spark's 250 jars where it is the 
 imported. The plans of one run name some 20,000; their meaning never changes. Nor do columns: half of the 20,000 calls
 of a run make one, or a sequence of them, of the same as a call before. A list goes to Java element by
 element, 6,700 calls in such a run, and each of 23,000 objects of Java that Python needs no more is told of by a call.
+Of each value that is handed over pyspark asks whether it is one of numpy's, for which it imports its own tests, and
+pandas with them, as Spark starts.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -18,6 +21,7 @@ from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, FinalizerWorker
 from py4j.java_gateway import JavaClass, JavaMember, JavaObject, JavaPackage, JVMView
 from py4j.protocol import ENTRY_POINT_OBJECT_ID, GATEWAY_SERVER_OBJECT_ID
 from pyspark.sql.classic import column, dataframe
+from pyspark.sql.types import NumpyArrayConverter, NumpyScalarConverter
 
 _FUNCTIONS: Final = "z:org.apache.spark.sql.functions"
 #: Of these each is another: Java draws a number as it makes it.
@@ -49,6 +53,18 @@ def call_less() -> None:
     for module in (column, dataframe):
         module.__dict__["_to_seq"] = _to_seq
     FinalizerWorker.run = _let_go_in_lots
+    for converter, can_convert in ((NumpyScalarConverter, _is_numpy_scalar), (NumpyArrayConverter, _is_numpy_array)):
+        converter.can_convert = can_convert  # type: ignore[method-assign, assignment]
+
+
+def _is_numpy_scalar(_: Any, value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
+
+
+def _is_numpy_array(_: Any, value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray) and value.ndim == 1
 
 
 def _once(look_up: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:

@@ -6,6 +6,7 @@ import datetime as dt
 import gc
 import os
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -47,6 +48,27 @@ def test_python_workers_import_the_pyspark_that_is_installed(spark):
     import pyspark
 
     assert {row["place"] for row in spark.range(1).mapInArrow(where, "place string").collect()} == {pyspark.__file__}
+
+
+def test_values_of_numpy_are_handed_to_java_as_ever(spark):
+    import numpy as np
+
+    of_java = spark._jvm.java.util.Arrays
+    assert of_java.toString(np.array([1, 2], dtype="int64")) == "[1, 2]"
+    assert spark._jvm.java.lang.Long.toString(np.int64(7)) == "7"
+    assert spark.range(3).where(F.col("id") == np.int64(1)).count() == 1
+    with pytest.raises(Exception, match=r"ndarray|does not exist|cannot"):
+        of_java.toString(np.array([[1], [2]]))
+
+
+def test_whether_a_value_is_numpy_s_is_known_without_pandas():
+    told = (
+        "import sys; from jobs.session.java_calls import call_less; call_less();"
+        " from pyspark.sql import types; each = types.NumpyScalarConverter(), types.NumpyArrayConverter();"
+        " print([one.can_convert('text') for one in each], 'pandas' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[False, False] False"
 
 
 def test_what_a_scan_is_handed_are_hadoop_s_settings_without_where_they_are_from(spark):

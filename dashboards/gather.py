@@ -45,9 +45,15 @@ def gather(
 ) -> ReportData:
     """The report's content, from the lake as it is. Raises :class:`~dashboards.scope.NothingInScope`."""
     whole = Source(lake, limits or Limits(), scope=scope or Scope())
-    ambiguous = files.ambiguous_clusters(whole)
+    progress("report: files and checks")
+    asked: dict[str, Callable[[Source], Any]] = {
+        "ambiguous": files.ambiguous_clusters,
+        "clusters": _cluster_ids,
+        "checks": latest_checks,
+    }
+    of_lake: dict[str, Any] = together({name: partial(query, whole) for name, query in asked.items()})
+    ambiguous, every = of_lake["ambiguous"], of_lake["clusters"]
     apart = {row.cluster_id for row in ambiguous}
-    every = _cluster_ids(whole)
     names = [name for name in every if name not in apart] or every
     if names is every:
         ambiguous = ()
@@ -55,10 +61,8 @@ def gather(
         names = [name for name in every if name in holders]
     source = replace(whole, clusters=tuple(names[: whole.limits.clusters]))
     if not source.clusters:
-        return ReportData(checks=latest_checks(source), limits=source.limits, scope=source.scope)
-    progress("report: files and checks")
-    first: dict[str, Any] = together({"checks": lambda: latest_checks(source), "totals": lambda: files.totals(source)})
-    source = replace(source, totals=first["totals"])
+        return ReportData(checks=of_lake["checks"], limits=source.limits, scope=source.scope)
+    source = replace(source, totals=files.totals(source))
     spans = _evidence_spans(source)
     source = replace(source, spans={name: source.scope.clipped(*span) for name, span in spans.items()})
     progress("report: findings, timelines, offsets and coverage")
@@ -83,7 +87,7 @@ def gather(
             for cluster in clusters
         ),
         len(names),
-        first["checks"],
+        of_lake["checks"],
         source.limits,
         source.scope,
         ambiguous,

@@ -62,7 +62,7 @@ def reconstruct(lake: Any, progress: ShowProgress, full: bool = False) -> Any:
     from checks.pipeline import audit_gold
     from reconstruct import pipeline
 
-    suit_session_to(lake)
+    suit_session_to(lake, None if full else last_run_at(lake.root))
     return pipeline.reconstruct(
         lake, progress=progress, audit=lambda candidate: audit_gold(candidate, progress), full=full
     )

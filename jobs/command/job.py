@@ -22,7 +22,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from jobs.session.planning import suit_to_size
+from jobs.session.planning import KNOWN_TEXT_COUNTS, suit_to_size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -213,13 +213,16 @@ def lake_of(spark: SparkSession, root: str) -> Any:
     return Lake(spark, root)
 
 
-def suit_session_to(lake: Any) -> None:
-    """Make the session fit for the amount of text that the lake holds."""
+def suit_session_to(lake: Any, known_until: float | None = None) -> None:
+    """Make the session fit for the amount of text that the lake holds. A run that goes on from what another kept knows
+    what was ingested before ``known_until``, seconds of the epoch."""
     from ingest.lake.delta import PinnedLake
     from ingest.lake.tables.bronze import INGESTED_FILES
 
     if lake.exists(INGESTED_FILES):
-        (row,) = PinnedLake(lake).read(INGESTED_FILES).selectExpr("coalesce(sum(ingested_bytes), 0) AS bytes").collect()
+        is_known = f"unix_micros(ingested_at) < {int((known_until or 0) * 1_000_000)}"
+        counted = f"if({is_known}, ingested_bytes div {KNOWN_TEXT_COUNTS}, ingested_bytes)"
+        (row,) = PinnedLake(lake).read(INGESTED_FILES).selectExpr(f"coalesce(sum({counted}), 0) AS bytes").collect()
         suit_to_size(lake.spark, row["bytes"])
 
 

@@ -19,9 +19,11 @@ from py4j.protocol import GATEWAY_SERVER_OBJECT_ID, Py4JJavaError
 from pyspark.sql import functions as F
 from pyspark.sql.classic import column
 
+from ingest.lake.tables.bronze import INGESTED_FILES
+from jobs.command.job import suit_session_to
 from jobs.session import java_calls
 from jobs.session.local_files import use_own_local_files
-from jobs.session.planning import LEFT_OUT
+from jobs.session.planning import KNOWN_TEXT_COUNTS, LEFT_OUT
 from jobs.session.session import build_session
 
 
@@ -48,6 +50,20 @@ def test_python_workers_import_the_pyspark_that_is_installed(spark):
     import pyspark
 
     assert {row["place"] for row in spark.range(1).mapInArrow(where, "place string").collect()} == {pyspark.__file__}
+
+
+def test_text_that_a_run_knows_counts_less(spark, offset_lake, monkeypatch):
+    told = []
+    monkeypatch.setattr("jobs.command.job.suit_to_size", lambda _, text_bytes: told.append(text_bytes))
+    lake = offset_lake.lake
+    files = lake.read(INGESTED_FILES).select("ingested_at", "ingested_bytes").collect()
+    instants = [row["ingested_at"].replace(tzinfo=dt.UTC).timestamp() for row in files]
+    for known_until in (None, min(instants), max(instants) + 1):
+        suit_session_to(lake, known_until)
+    sizes = [row["ingested_bytes"] or 0 for row in files]
+    whole, known = sum(sizes), sum(size // KNOWN_TEXT_COUNTS for size in sizes)
+    assert told == [whole, whole, known]
+    assert 0 < known < whole
 
 
 def test_values_of_numpy_are_handed_to_java_as_ever(spark):

@@ -13,6 +13,7 @@ from ingest.lake.delta import OfClusters
 from ingest.lake.tables.bronze import (
     INGESTED_FILES,
     LEADER_EPOCH_CHECKPOINTS,
+    LOG_RECORDS,
     LOG_SEGMENTS,
     OFFSET_CHECKPOINTS,
     REJECTED_RECORDS,
@@ -25,6 +26,7 @@ from reconstruct.checkpoints.evidence import HIGH_WATERMARKS
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.checkpoints.spark.corners import checkpoint_copies, corner_entries
 from reconstruct.checkpoints.spark.step import checkpoint_findings
+from reconstruct.clocks.spark.step import marks_of
 from reconstruct.cluster.spark.step import cluster_histories
 from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
@@ -56,7 +58,7 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
     lake = OfClusters(offset_lake.lake, [offset_lake.ids[name] for name in CLUSTERS])
     views = {history.cluster_id: history.view for history in cluster_histories(lake)}
     with staging(lake, "test") as stage:
-        inputs = shared_inputs(lake, stage, RecordRows(lake, stage))
+        inputs = shared_inputs(lake, stage, RecordRows(lake, stage), marks_of(lake.read(LOG_RECORDS)), {})
         files = lake.read(INGESTED_FILES)
         sightings = offset_observations(
             lake.read(OFFSET_CHECKPOINTS),

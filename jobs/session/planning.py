@@ -61,8 +61,8 @@ PLANNED_WITH_CARE: Final[Mapping[str, str]] = {
 }
 #: Above this much text, compiled expressions and adaptive plans win back what they cost.
 SMALL_LAKE_BYTES: Final = 24 << 20
-#: What a run knows counts so much less: with one in a hundred more they cost 94 s of the processors in place of 81 at
-#: 29 MB, and spare 15 of 118 at 124 MB.
+#: What a run knows counts so much less: with a hundredth or two more they cost 94 s of the processors in place of 81
+#: at 29 MB, and spare 15 of 118 at 124 MB.
 KNOWN_TEXT_COUNTS: Final = 3
 
 

@@ -252,7 +252,8 @@ def _may_be_unwritten(view: BrokerView, replica: Replica, start: int) -> bool:
         is_unchanged |= any(copy.at > born + WRITTEN_EVERY_US for copy in since)
     if is_unchanged:
         return True
-    alive = [line.at for line in view.lines if line.at < start]
+    last = view.last_line_before(start)
+    alive = [] if last is None else [last.at]
     alive += [min(end, start) - _SESSION_SLACK_US for begin, end in view.evidence.sessions if begin <= born]
     return max(alive) - born < WRITTEN_EVERY_US + view.evidence.clock_slack_us
 

@@ -116,6 +116,10 @@ class BrokerView:
         last = len(lines) if end is None else bisect_left(lines, end, key=lambda line: line.at)
         return [line for line in lines[first:last] if line.kind in kinds]
 
+    def last_line_before(self, at: int) -> BrokerLine | None:
+        index = bisect_left(self.lines, at, key=lambda line: line.at)
+        return self.lines[index - 1] if index else None
+
     def is_covered(self, start: int, end: int) -> bool:
         """Whether the broker's server.log is complete from ``start`` to ``end``."""
         return any(begin <= start and end <= until for begin, until in self.evidence.covered)

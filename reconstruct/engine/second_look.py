@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
@@ -202,7 +202,8 @@ def _folder() -> Column:
     return F.regexp_replace("source_file", r"[^/!]*$", "")
 
 
-def _second_look(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _second_look(evidence: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    rows = list(evidence)
     around = surroundings(
         values_of(LoggedHour, rows),
         values_of(LogFile, rows),

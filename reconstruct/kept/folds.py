@@ -241,12 +241,13 @@ def _fold(step: Fold[F_], hashed: DataFrame, facts: Mapping[str, F_]) -> DataFra
     return fold(hashed, step.key, step.columns | _types(step, hashed), _noting(step, facts))
 
 
-def _noting(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[list[dict[str, Any]]], Iterator[Row]]:
+def _noting(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[Iterable[Row]], Iterator[Row]]:
     """The fold's function with what is kept of the key as its last row."""
     function, unknown, key = step.function, step.unknown, step.key
     answers: dict[str, Answers] = {}
 
-    def noting(rows: list[dict[str, Any]]) -> Iterator[Row]:
+    def noting(evidence: Iterable[Row]) -> Iterator[Row]:
+        rows = list(evidence)
         cluster_id = rows[0]["cluster_id"]
         given = facts.get(cluster_id) or unknown(cluster_id)
         asked = Asked()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -26,7 +27,7 @@ from reconstruct.checkpoints.spark.corners import checkpoint_copies, corner_entr
 from reconstruct.checkpoints.spark.evidence import BROKER_KEY, checkpoint_evidence_rows
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import fold, table_columns
-from reconstruct.engine.rows import Row, Value, count_rows, finding_row, rows_of_kind, value_of
+from reconstruct.engine.rows import KIND, Row, Value, count_rows, finding_row, value_of
 from reconstruct.events.fields import fields_of
 from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.spark.context import OffsetContext
@@ -69,47 +70,91 @@ def _starts(files: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFram
     return local_frame(files.sparkSession, "cluster_id string, broker_id int, start_us bigint", rows)
 
 
-def _judged_rows(rows: Sequence[Row], contexts: Mapping[str, OffsetContext]) -> Iterator[dict[str, Any]]:
-    cluster_id, broker_id = rows[0]["cluster_id"], rows[0]["broker_id"]
-    context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
-    judged = judge_checkpoints(_checkpoints_of(rows, broker_id, context))
+def _judged_rows(rows: Iterable[Row], contexts: Mapping[str, OffsetContext]) -> Iterator[dict[str, Any]]:
+    known = _KnownOfBroker()
+    row: Row = {}
+    for row in rows:
+        known.add(row)
+    context = contexts.get(row["cluster_id"]) or OffsetContext(ClusterView(row["cluster_id"]))
+    judged = judge_checkpoints(_checkpoints_of(known, row["broker_id"], context))
     for finding, replica in zip(judged.verdicts.findings, judged.replicas, strict=True):
         yield finding_row(finding, **dict(zip(PARTITION_KEY[1:], replica or (None, None, None), strict=True)))
     yield from count_rows(judged.verdicts)
 
 
-def _checkpoints_of(rows: Sequence[Row], broker_id: int, context: OffsetContext) -> BrokerCheckpoints:
+@dataclass
+class _KnownOfBroker:
+    """The rows of one broker as they come: its lines and entries, which may be millions, are held as values alone."""
+
+    copies: list[Row] = field(default_factory=list)
+    bad: dict[str, list[Row]] = field(default_factory=dict)
+    entries: list[CheckpointEntry] = field(default_factory=list)
+    lines: list[BrokerLine] = field(default_factory=list)
+    assigned: dict[Replica, list[AssignedSpan]] = field(default_factory=dict)
+    proven: dict[Replica, list[ProvenHighWatermark]] = field(default_factory=dict)
+    #: What many values have in common, once: replicas, paths, directories.
+    _shared: dict[Any, Any] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        match row[KIND]:
+            case BrokerLine.__name__:
+                for line in _lines_of(row):
+                    self.lines.append(replace(line, replica=self._once(line.replica), path=self._once(line.path)))
+            case CheckpointEntry.__name__:
+                named = {name: self._once(row[name]) for name in ("directory", "kind")}
+                self.entries.append(value_of(CheckpointEntry, row, replica=self._replica(row), **named))
+            case AssignedSpan.__name__:
+                self.assigned.setdefault(self._replica(row), []).append(value_of(AssignedSpan, row))
+            case ProvenHighWatermark.__name__:
+                self.proven.setdefault(self._replica(row), []).append(value_of(ProvenHighWatermark, row))
+            case RejectedEntry.__name__:
+                self.bad.setdefault(row["file_id"], []).append(row)
+            case CheckpointCopy.__name__:
+                self.copies.append(row)
+
+    def _replica(self, row: Row) -> Replica:
+        return self._once((row["topic"], row["topic_incarnation"] or "", row["partition_id"]))
+
+    def _once(self, value: Value) -> Value:
+        shared: Value = self._shared.setdefault(value, value)
+        return shared
+
+
+def _checkpoints_of(known: _KnownOfBroker, broker_id: int, context: OffsetContext) -> BrokerCheckpoints:
     schedule = context.schedules.get(broker_id)
+    for spans in known.assigned.values():
+        spans.sort(key=lambda span: (span.start, span.end is None, span.end or 0))
+    for highest in known.proven.values():
+        highest.sort(key=lambda proven: (proven.start, proven.offset, proven.evidence))
     return BrokerCheckpoints(
         broker_id,
         context.view.version,
-        _copies_of(rows),
-        [value_of(CheckpointEntry, row, replica=_replica(row)) for row in rows_of_kind(CheckpointEntry, rows)],
-        [line for row in rows_of_kind(BrokerLine, rows) for line in _lines_of(row)],
+        _copies_of(known),
+        known.entries,
+        known.lines,
         context.view.process_starts.get(broker_id, ()),
-        _by_replica(AssignedSpan, rows, lambda span: (span.start, span.end is None, span.end or 0)),
-        _by_replica(ProvenHighWatermark, rows, lambda proven: (proven.start, proven.offset, proven.evidence)),
+        known.assigned,
+        known.proven,
         context.covered.get(broker_id, ()),
         () if schedule is None else schedule.sessions,
         None if schedule is None else schedule.interval_us + schedule.longest_stall_us,
-        max((row["known_until"] or 0 for row in rows_of_kind(CheckpointCopy, rows)), default=0),
+        max((row["known_until"] or 0 for row in known.copies), default=0),
         context.clocks.slack_us(broker_id),
         context.clocks.slack_us(DECISIONS),
         broker_id in context.view.set_back,
     )
 
 
-def _copies_of(rows: Sequence[Row]) -> list[CheckpointCopy]:
-    bad: dict[str, list[Row]] = {}
-    for row in rows_of_kind(RejectedEntry, rows):
-        bad.setdefault(row["file_id"], []).append(row)
-    for of_file in bad.values():
+def _copies_of(known: _KnownOfBroker) -> list[CheckpointCopy]:
+    for of_file in known.bad.values():
         of_file.sort(key=lambda row: (row["source_line"], row["evidence_id"]))
     return [
         value_of(
-            CheckpointCopy, row, bad=tuple(value_of(RejectedEntry, entry) for entry in bad.get(row["file_id"], ()))
+            CheckpointCopy,
+            row,
+            bad=tuple(value_of(RejectedEntry, entry) for entry in known.bad.get(row["file_id"], ())),
         )
-        for row in rows_of_kind(CheckpointCopy, rows)
+        for row in known.copies
     ]
 
 
@@ -119,16 +164,3 @@ def _lines_of(row: Row) -> Iterator[BrokerLine]:
         fields |= {"topic": row["topic"], "partition_id": str(row["partition_id"])}
     words = (row[name] or "" for name in ("cause", "cause_type", "topic_incarnation"))
     return lines_of(row["at"], row["evidence_id"], row["event_type"] or "", fields, *words)
-
-
-def _by_replica(kind: type[Value], rows: Sequence[Row], order: Callable[[Value], Any]) -> dict[Replica, list[Value]]:
-    result: dict[Replica, list[Value]] = {}
-    for row in rows_of_kind(kind, rows):
-        result.setdefault(_replica(row), []).append(value_of(kind, row))
-    for values in result.values():
-        values.sort(key=order)
-    return result
-
-
-def _replica(row: Row) -> Replica:
-    return row["topic"], row["topic_incarnation"] or "", row["partition_id"]

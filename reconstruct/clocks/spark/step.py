@@ -6,7 +6,7 @@ The pairs they are bounded by are those of :mod:`reconstruct.clocks.spark.eviden
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, Window
@@ -34,10 +34,15 @@ def clock_segments(pairs: DataFrame, brokers: DataFrame) -> DataFrame:
     return fold(union([pairs, named]), ("cluster_id",), SEGMENT_COLUMNS, _solve)
 
 
-def _solve(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _solve(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """The segments of one cluster's clocks: its rows are pairs, and the brokers that its records name."""
-    pairs = [value_of(CausalPair, row) for row in rows if row["broker_id"] is None]
-    named = [row["broker_id"] for row in rows if row["broker_id"] is not None]
+    pairs: list[CausalPair] = []
+    named: list[int] = []
+    for row in rows:
+        if row["broker_id"] is None:
+            pairs.append(value_of(CausalPair, row))
+        else:
+            named.append(row["broker_id"])
     for segment in solve_clocks(pairs, named):
         yield row_of(segment, correction_us=correction_us(segment))
 

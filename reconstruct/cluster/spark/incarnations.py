@@ -8,7 +8,7 @@ cluster: where that was created again in the same folders, its topics were too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise, zip_longest
@@ -269,7 +269,7 @@ def _of(kind: SourceKind) -> Column:
     return F.col("source_kind") == kind
 
 
-def _generations(rows: Sequence[Row]) -> Iterator[dict[str, int]]:
+def _generations(rows: Iterable[Row]) -> Iterator[dict[str, int]]:
     facts = (value_of(GenerationFact, row) for row in rows)
     begins = [_FAR_PAST, *(start.at for start in generation_starts(facts)), -_FAR_PAST]
     for start, end in pairwise(begins):
@@ -368,7 +368,7 @@ def _instant(column: str, otherwise: datetime, name: str) -> Column:
     return F.coalesce(F.timestamp_micros(column), F.lit(otherwise)).alias(name)
 
 
-def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def incarnation_spans(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """The incarnations of one topic in order, from all facts about its creations; instants in µs, None unbounded."""
     facts = sorted(rows, key=lambda row: (row["at"], row["name"]))
     # one that was there before a quorum took over from ZooKeeper is stored twice, by one id
@@ -391,7 +391,7 @@ def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     ends = [row["stored_until"] for row in facts if row["stored_until"] is not None]
     starts = incarnations_of([*creations, *logged], recreations, max(ends, default=None))
     starts = _with_ids(starts, [row for row in facts if row["kind"].startswith(_ID)])
-    shown = {row["name"]: row["evidence_id"] for row in rows if row["evidence_id"] is not None}
+    shown = {row["name"]: row["evidence_id"] for row in facts if row["evidence_id"] is not None}
     created = {name: row["created_at_us"] for name, row in stored.items()}
     for (name, start), (_, end) in zip_longest(starts, starts[1:], fillvalue=(None, None)):
         yield {

@@ -3,7 +3,7 @@ too coarse between them; and how right clocks were."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
@@ -86,7 +86,8 @@ def _of_logs(every: DataFrame, jumps: DataFrame) -> DataFrame:
     return fold(files, _BROKER_KEY, table_columns(EVIDENCE_COVERAGE), _spans)
 
 
-def _spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _spans(evidence: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    rows = list(evidence)
     broker_id = rows[0]["broker_id"]
     files = [value_of(LogFile, row) for row in rows]
     # files of no known broker may be of several, whose names say nothing of one another

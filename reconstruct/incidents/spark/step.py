@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -113,7 +113,8 @@ def _totals(of_incidents: DataFrame) -> DataFrame:
     return select_evidence(rows, _KEY, _COLUMNS, Totals)
 
 
-def _rows(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _rows(evidence: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    rows = list(evidence)
     away = sorted(values_of(Absence, rows), key=lambda absence: (absence.start, absence.broker_id))
     effects = sorted(values_of(Effects, rows), key=lambda one: (one.start, one.event_kind, one.broker_id or -1))
     totals = next(iter(values_of(Totals, rows)), Totals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -105,7 +105,8 @@ def migrated_topics(znodes: DataFrame, changes: DataFrame, of_clusters: Mapping[
     judged = table_columns(DIVERGENCES)
     is_migrated = F.col("cluster_id").isin(*of_clusters)
 
-    def of_topic(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    def of_topic(evidence: Iterable[Row]) -> Iterator[dict[str, Any]]:
+        rows = list(evidence)
         verdicts = Verdicts()
         migration = of_clusters[rows[0]["cluster_id"]]
         judge_migration(rows[0]["topic"], (value_of(Written, row) for row in rows), migration, verdicts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,8 +45,9 @@ def topic_changes(rows: DataFrame, histories: Mapping[str, MetadataHistory]) -> 
     """Rows of ``silver.metadata_changes`` of topics, their partitions and settings, with findings and verdicts."""
     logs = {cluster_id: history.log.of_quorum for cluster_id, history in histories.items()}
 
-    def of_topic(evidence: Sequence[Row]) -> Iterator[dict[str, Any]]:
-        replayed = replay_rows((value_of(LogRow, row) for row in evidence), logs[evidence[0]["cluster_id"]])
+    def of_topic(evidence: Iterable[Row]) -> Iterator[dict[str, Any]]:
+        rows = list(evidence)
+        replayed = replay_rows((value_of(LogRow, row) for row in rows), logs[rows[0]["cluster_id"]])
         yield from change_rows(replayed.changes)
         yield from verdict_rows(replayed.verdicts)
 

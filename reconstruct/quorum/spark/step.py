@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -29,7 +29,8 @@ def quorum_rows(spans: Sequence[QuorumSpan], cluster_id: str) -> Iterator[dict[s
 def quorum_timelines(evidence: DataFrame, logs: Mapping[str, ClusterLog]) -> DataFrame:
     """Rows of ``silver.quorum_timeline``; ``logs`` are the metadata logs by cluster, of those that have one."""
 
-    def of_cluster(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    def of_cluster(evidence: Iterable[Row]) -> Iterator[dict[str, Any]]:
+        rows = list(evidence)
         cluster_id = rows[0]["cluster_id"]
         facts = [value_of(QuorumFact, row) for row in rows if row["kind"] is not None]
         yield from quorum_rows(quorum_timeline(facts, logs.get(cluster_id, ClusterLog(cluster_id))), cluster_id)

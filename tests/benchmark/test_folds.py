@@ -34,7 +34,7 @@ def made(keys):
         F.lit("i").alias("topic_incarnation"), F.lit(0).alias("partition_id"),
         F.to_json(F.struct(F.col("id").alias("at"), F.lit("f").alias("file"))).alias(SAYS))
     of_key = {{"cluster_id": "string", "topic": "string", "topic_incarnation": "string", "partition_id": "int"}}
-    folded = fold(rows, step.key, step.columns | of_key, lambda given: ({{TABLE: name}} for _ in range(6)))
+    folded = fold(rows, step.key, step.columns | of_key, lambda given: [{{TABLE: name}} for _ in given][:6])
     before = cpu_seconds()
     assert folded.count() == 6 * keys
     return cpu_seconds() - before

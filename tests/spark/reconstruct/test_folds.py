@@ -20,8 +20,9 @@ ROWS: Final = 12_500
 KEYS: Final = 4
 
 
-def totals(rows: list[dict[str, Any]]) -> Iterator[Row]:
-    yield {"rows": len(rows), "total": sum(row["at"] for row in rows)}
+def totals(rows: Iterable[Row]) -> Iterator[Row]:
+    found = [row["at"] for row in rows]
+    yield {"rows": len(found), "total": sum(found)}
 
 
 def each(rows: Iterable[Row]) -> Iterator[Row]:
@@ -44,6 +45,12 @@ def test_a_key_is_folded_once_with_all_that_is_of_it(spark: Any, evidence: Any) 
         assert (len(found), set(found)) == (KEYS, expected)
 
 
+def test_a_key_is_folded_once_though_of_its_evidence_nothing_is_read(evidence: Any) -> None:
+    found = fold(evidence, KEY, COLUMNS, lambda rows: [{"rows": 0}, {"rows": 1}]).collect()
+    assert {tuple(row) for row in found} == {("c", key or None, n, None) for key in range(KEYS) for n in (0, 1)}
+    assert len(found) == 2 * KEYS
+
+
 def test_all_that_a_fold_gives_is_given_its_key(evidence: Any) -> None:
     found = fold(evidence, KEY, COLUMNS, each)
     wrong = "NOT coalesce(partition_id, 0) <=> total % 4 OR cluster_id <> 'c'"
@@ -54,8 +61,8 @@ def test_all_that_a_fold_gives_is_given_its_key(evidence: Any) -> None:
 
 
 def test_a_fold_that_fails_fails_the_query(evidence: Any) -> None:
-    def failing(rows: list[dict[str, Any]]) -> Iterator[Row]:
-        raise ValueError(f"partition {rows[0]['partition_id']} is odd")
+    def failing(rows: Iterable[Row]) -> Iterator[Row]:
+        raise ValueError(f"partition {next(iter(rows))['partition_id']} is odd")
 
     with pytest.raises(PythonException, match="is odd"):
         fold(evidence, KEY, COLUMNS, failing).collect()

@@ -2,9 +2,11 @@
 
 A lease is a file with a number, ``LAKE/_writing/NUMBER.json``. The next number is taken by writing its file, which
 fails where another has written it: by the same means, and as safely, as Delta commits to that file system
-(``LogStore``). Beside it the holder counts on a file, ``NUMBER.beat``, every 10 s, and writes ``NUMBER.done`` in the
-end. A lease is over when it is done, when its process is gone (as far as this machine can see), or when nobody has
-counted on for 90 s. Whoever finds its lease taken over stops at once.
+(``LogStore``); but to S3 by a write that S3 itself refuses where the file is there, of which Delta makes no use.
+
+Beside it the holder counts on a file, ``NUMBER.beat``, every 10 s, and writes ``NUMBER.done`` in the end. A lease is
+over when it is done, when its process is gone (as far as this machine can see), or when nobody has counted on for
+90 s. Whoever finds its lease taken over stops at once.
 """
 
 from __future__ import annotations
@@ -35,6 +37,17 @@ SILENT_S: Final = 90.0
 LONG_SILENT_S: Final = 1800.0
 _LOOK_S: Final = 1.0
 _NAME: Final = re.compile(r"(\d{12})\.(json|beat|done)")
+#: What a file system is asked that may refuse a file as it ends (S3A since 3.4.2, HADOOP-19256), and how it is told to.
+_CAN_REFUSE: Final = "fs.s3a.create.conditional.enabled"
+_REFUSE: Final = "fs.option.create.conditional.overwrite"
+#: What is said of a file that another has written: by Delta, by S3A before it writes, and by S3 in the end.
+_IS_THERE: Final = frozenset(
+    {
+        "java.nio.file.FileAlreadyExistsException",
+        "org.apache.hadoop.fs.FileAlreadyExistsException",
+        "org.apache.hadoop.fs.s3a.RemoteFileChangedException",
+    }
+)
 
 
 class LakeBusy(LakeError):
@@ -183,14 +196,19 @@ class Lease:
 
     def _write(self, name: str, text: str, *, anew: bool) -> bool:
         """Whether the file was written: False where it is there already, unless it may be written ``anew``."""
-        lines = self._jvm.java.util.ArrayList()
-        lines.add(text)
-        actions = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(lines.iterator())
         self._files.mkdirs(self._path(""))
         try:
-            self._store.write(self._path(name), actions, anew, self._configuration)
+            if not anew and self._files.hasPathCapability(self._path(name), _CAN_REFUSE):
+                made = self._files.createFile(self._path(name)).overwrite(False).opt(_REFUSE, True).build()
+                made.write(text.encode())
+                made.close()
+            else:
+                lines = self._jvm.java.util.ArrayList()
+                lines.add(text)
+                actions = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(lines.iterator())
+                self._store.write(self._path(name), actions, anew, self._configuration)
         except Py4JJavaError as error:
-            if error.java_exception.getClass().getName() == "java.nio.file.FileAlreadyExistsException":
+            if error.java_exception.getClass().getName() in _IS_THERE:
                 return False
             raise
         return True

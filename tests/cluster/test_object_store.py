@@ -1,7 +1,7 @@
 """A lake, and logs, in an object store: S3's interface by moto on loopback, read and written through ``s3a://``.
 
-`make test-cluster` installs moto beside, in `.cache/moto`. What S3 itself does at the same moment from two machines no
-server of one process shows: docs/running.md says what is promised there.
+`make test-cluster` installs moto beside, in `.cache/moto`. Two machines that write at the same moment are played by two
+files that are both begun before one of them ends.
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ class Store:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command of the program in a process of its own."""
-        program = [sys.executable, "-m", "jobs.cli", *arguments]
+        return self.module("jobs.cli", *arguments)
+
+    def module(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-m", name, *arguments]
         return subprocess.run(
             program, cwd=ROOT, env=dict(self.environment), capture_output=True, text=True, check=False, timeout=1800
         )
@@ -139,3 +142,8 @@ def test_logs_in_a_bucket_are_read_as_files_are(store: Store, spark: Any, tmp_pa
     of_files, of_bucket = (lake_hashes(spark, tmp_path / name) for name in ("of-files", "of-bucket"))
     assert {name: count for name, (_, count) in of_bucket.items()} == {n: count for n, (_, count) in of_files.items()}
     assert of_bucket["bronze.log_records"][1] > 500
+
+
+def test_of_two_machines_that_want_the_lease_at_once_one_gets_it(store: Store) -> None:
+    ran = store.module("tests.cluster.lease_in_a_bucket", f"s3a://{BUCKET}/lake")
+    assert ran.stdout.splitlines() == ["other True", "mine False", 'read "of the other"'], ran.stderr

@@ -173,8 +173,8 @@ def describe_restart(view: BrokerView, start: int, before: Mapping[Replica, int]
 def _initial(view: BrokerView, start: int, end: int | None, replicas: Iterable[Replica | None]) -> str:
     """Since 2.4 a line says the initial high watermark; before, one without entry begins at 0."""
     if view.version.is_since(HIGH_WATERMARK_KEPT_IN_LOG_SINCE):
-        lines = view.lines_in(start, end, LineKind.INITIAL)
-        found = {line.replica: line.offset for line in lines if line.replica in set(replicas)}
+        lines, wanted = view.lines_in(start, end, LineKind.INITIAL), set(replicas)
+        found = {line.replica: line.offset for line in lines if line.replica in wanted}
         if found:
             return _values(found)
     return "high watermark 0"

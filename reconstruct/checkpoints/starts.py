@@ -184,9 +184,10 @@ def _judge_missing(
     missed = [
         r for r in dict.fromkeys(line.replica for line in without) if r is not None and (r in previous or r in loaded)
     ]
-    had_entry = [r for r in missed if r in previous and previous[r].directory is not None]
-    others = [r for r in missed if r not in had_entry and r in loaded]
-    young = [r for r in others if _may_be_unwritten(view, r, start)]
+    with_entry = {r for r, before in previous.items() if before.directory is not None}
+    had_entry = [r for r in missed if r in with_entry]
+    others = [r for r in missed if r not in with_entry and r in loaded]
+    young = {r for r in others if _may_be_unwritten(view, r, start)}
     out.verdicts.unjudged(RULE, len(young))
     others = [r for r in others if r not in young]
     for replicas, is_proven in ((had_entry, True), (others, False)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from reconstruct.checkpoints.evidence import (
@@ -24,7 +24,7 @@ class BrokerView:
         self.evidence = evidence
         self.starts = sorted(evidence.starts)
         self._start_instants = [at for at, _ in self.starts]
-        self.lines = sorted(evidence.lines, key=lambda line: (line.at, line.evidence_id))
+        self.lines = sorted(evidence.lines, key=_in_order)
         self.copies: dict[tuple[str, str], list[CheckpointCopy]] = {}
         self.undated: list[CheckpointCopy] = []
         for copy in evidence.copies:
@@ -45,7 +45,9 @@ class BrokerView:
         for (directory, _), copies in sorted(self.copies.items()):
             self.rounds[directory] = sorted({*(copy.at for copy in copies), *self.rounds.get(directory, ())})
         self._by_replica: dict[Replica, list[BrokerLine]] = {}
+        self._by_kind: dict[LineKind, list[BrokerLine]] = {}
         for line in self.lines:
+            self._by_kind.setdefault(line.kind, []).append(line)
             if line.replica is not None:
                 self._by_replica.setdefault(line.replica, []).append(line)
 
@@ -111,13 +113,15 @@ class BrokerView:
         self, start: int, end: int | None, *kinds: LineKind, replica: Replica | None = None
     ) -> list[BrokerLine]:
         """The broker's lines of ``kinds`` in [``start``, ``end``), of one replica or of all."""
-        lines = self.lines if replica is None else self._by_replica.get(replica, [])
-        first = bisect_left(lines, start, key=lambda line: line.at)
-        last = len(lines) if end is None else bisect_left(lines, end, key=lambda line: line.at)
-        return [line for line in lines[first:last] if line.kind in kinds]
+        if replica is not None:
+            lines = self._by_replica.get(replica, [])
+            return [line for line in lines[_within(lines, start, end)] if line.kind in kinds]
+        of_kinds = (self._by_kind.get(kind, []) for kind in kinds)
+        found = [line for lines in of_kinds for line in lines[_within(lines, start, end)]]
+        return sorted(found, key=_in_order) if len(kinds) > 1 else found
 
     def last_line_before(self, at: int) -> BrokerLine | None:
-        index = bisect_left(self.lines, at, key=lambda line: line.at)
+        index = bisect_left(self.lines, at, key=_instant)
         return self.lines[index - 1] if index else None
 
     def is_covered(self, start: int, end: int) -> bool:
@@ -146,3 +150,17 @@ class BrokerView:
                 break
             left = min(left, span.start)
         return min(at, left + self.evidence.decided_slack_us)
+
+
+def _in_order(line: BrokerLine) -> tuple[int, str]:
+    return line.at, line.evidence_id
+
+
+def _instant(line: BrokerLine) -> int:
+    return line.at
+
+
+def _within(lines: Sequence[BrokerLine], start: int, end: int | None) -> slice:
+    """Where in ``lines``, which are in order, those of [``start``, ``end``) are."""
+    last = len(lines) if end is None else bisect_left(lines, end, key=_instant)
+    return slice(bisect_left(lines, start, key=_instant), last)

@@ -111,6 +111,8 @@ class _KnownOfBroker:
                 self.bad.setdefault(row["file_id"], []).append(row)
             case CheckpointCopy.__name__:
                 self.copies.append(row)
+            case other:
+                raise ValueError(f"evidence of a kind that R37 does not judge: {other}")
 
     def _replica(self, row: Row) -> Replica:
         return self._once((row["topic"], row["topic_incarnation"] or "", row["partition_id"]))

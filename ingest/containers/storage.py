@@ -47,14 +47,24 @@ class ListedFile:
     """A file below a path given.
 
     ``source_file`` is its path below the path given (its name, where the path given is the file itself);
-    ``problem`` says why it must not be opened, None where it may. ``state`` is its size and the time of its last
-    change, as text: where it stays the same, the content did; no fact of the cluster.
+    ``problem`` says why it must not be opened, None where it may. ``state`` is its size and when it last changed, as
+    text: where it stays the same, the content did; no fact of the cluster. It is empty of a file that is gone.
     """
 
     location: str
     source_file: str
     problem: str | None = None
     state: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """How large it was when it was listed."""
+        return int(self.state.partition("@")[0] or 0)
+
+    @property
+    def changed_at(self) -> float:
+        """When it last changed, by the clock of its file system, in seconds since 1970."""
+        return int(self.state.rpartition("@")[2] or 0) / 1e9
 
 
 class StorageError(Exception):
@@ -160,7 +170,8 @@ def _local_state(location: str) -> str:
         found = os.stat(location)
     except OSError:  # gone since it was listed: reading it will say so
         return ""
-    return f"{found.st_size}@{found.st_mtime_ns}"
+    # the time of the last change of the file itself nobody can set: a copy may come with the time of what it is of
+    return f"{found.st_size}@{found.st_mtime_ns}@{found.st_ctime_ns}"
 
 
 def _hole_problem(full: str) -> str | None:

@@ -17,14 +17,14 @@ SHARED: Final[Mapping[str, int | None]] = {"": None}
 class Inspected:
     """A file or member and everything its bytes and its path say, before the other files are looked at.
 
-    ``complete_bytes`` and ``complete_hash`` end at the last line feed. ``splits`` are (byte offset, line) of
-    records at which a long log may be divided. ``cluster_id`` comes with its ``cluster_rank`` and, to order
-    evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of ``/brokers``. ``snapshot_zxid``
-    and ``streams`` as in :class:`ingest.readers.work.WorkItem`; ``is_interleaved`` says that a log's lines may be
-    those of several processes, or of the two channels of one, mixed. Of a log with times as Kafka's own layout prints
-    them ``first_at`` and ``last_at`` are the first and the last (``2026-11-21 04:40:22.700``), and
-    ``statements`` are all of its lines that state the cluster's id: (time, id), in their order. ``marks`` are
-    those of a metadata log (:mod:`ingest.files.metadata_marks`).
+    ``complete_bytes`` and ``complete_hash`` end at the last line feed; of what cannot be read the hash is empty.
+    ``splits`` are (byte offset, line) of records at which a long log may be divided. ``cluster_id`` comes with its
+    ``cluster_rank`` and, to order evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of
+    ``/brokers``. ``snapshot_zxid`` and ``streams`` as in :class:`ingest.readers.work.WorkItem`; ``is_interleaved`` says
+    that a log's lines may be those of several processes, or of the two channels of one, mixed. Of a log with times as
+    Kafka's own layout prints them ``first_at`` and ``last_at`` are the first and the last
+    (``2026-11-21 04:40:22.700``), and ``statements`` are all of its lines that state the cluster's id: (time, id), in
+    their order. ``marks`` are those of a metadata log (:mod:`ingest.files.metadata_marks`).
     """
 
     location: str

@@ -12,7 +12,7 @@ from ingest.lake.delta import Lake, side_by_side
 from ingest.lake.file_system import file_system_of
 from ingest.lake.pinned import newest_version
 from ingest.lake.tables import TABLES, TableSpec
-from ingest.lake.tables.kept import KEPT_TABLES
+from ingest.lake.tables.kept import INSPECTED_FILES, KEPT_TABLES
 
 #: Tables of fewer files are left as they are: to put them together costs more than to read them.
 FEWEST_FILES: Final = 8
@@ -38,7 +38,7 @@ def maintain(
     lake: Lake,
     keep_hours: float,
     progress: Callable[[str], None],
-    specs: Iterable[TableSpec] = (*TABLES.values(), *KEPT_TABLES),
+    specs: Iterable[TableSpec] = (*TABLES.values(), *KEPT_TABLES, INSPECTED_FILES),
 ) -> list[Upkeep]:
     """Put small files together (Delta's OPTIMIZE), then delete what only versions of more than ``keep_hours`` ago need
     (VACUUM). No row changes. Who reads such an old version while this runs may miss files of it.

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
+from ingest.lake.plans import MOST_NAMED
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_LEVELS, LOG_RECORDS
 from ingest.lake.tables.types import arrow_schema
@@ -51,8 +52,7 @@ def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> 
     found: dict[str, dict[FileKey, Written]] = {spec.name: {} for spec in specs}
     if not keys or not specs:
         return found
-    wanted = keys_frame(lake.spark, keys)
-    parts = [_measures(lake, spec, wanted) for spec in specs]
+    parts = [_measures(of_files(lake.spark, lake.read(spec), keys), spec) for spec in specs]
     rows = (
         reduce(DataFrame.unionAll, parts)
         .groupBy("table", "cluster_id", "file_id")
@@ -73,21 +73,23 @@ def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> 
     return found
 
 
-def _measures(lake: Lake, spec: TableSpec, keys: DataFrame) -> DataFrame:
+def of_files(spark: SparkSession, rows: DataFrame, keys: Sequence[FileKey]) -> DataFrame:
+    """The rows of these files; few are named, that those of others may be passed over."""
+    named = rows.where(F.col("file_id").isin([file_id for _, file_id in keys])) if len(keys) <= MOST_NAMED else rows
+    return named.join(keys_frame(spark, keys), ["cluster_id", "file_id"], "left_semi")
+
+
+def _measures(rows: DataFrame, spec: TableSpec) -> DataFrame:
     instant = F.col(INSTANT_COLUMNS[spec.name]) if spec.name in INSTANT_COLUMNS else F.lit(None).cast("timestamp")
     levels = F.array(*map(F.lit, LOG_LEVELS))
     rank = F.array_position(levels, F.col("log_level")) if spec is LOG_RECORDS else F.lit(None).cast("bigint")
-    return (
-        lake.read(spec)
-        .join(keys, ["cluster_id", "file_id"], "left_semi")
-        .select(
-            F.lit(spec.name).alias("table"),
-            "cluster_id",
-            "file_id",
-            "byte_length",
-            instant.alias("instant"),
-            rank.alias("rank"),
-        )
+    return rows.select(
+        F.lit(spec.name).alias("table"),
+        "cluster_id",
+        "file_id",
+        "byte_length",
+        instant.alias("instant"),
+        rank.alias("rank"),
     )
 
 

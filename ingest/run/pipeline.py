@@ -26,6 +26,7 @@ from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, NOT_OF_KAFK
 from ingest.readers.logs.times import BUDDHIST_YEARS, common_year, zone
 from ingest.run import reading
 from ingest.run.accounting import IngestError, keys_frame, text_frame
+from ingest.run.known_files import KnownFiles
 from ingest.run.known_histories import KnownHistories
 from ingest.run.planning import Action, Planned, StoredFile, file_ids, needed_prefixes, plan
 from ingest.run.superseding import earlier_ids, prefixes, superseded
@@ -93,7 +94,8 @@ def ingest_paths(
 class Ingest:
     """Takes what is new at and below the paths into bronze, as often as :meth:`run` is called.
 
-    Between runs it remembers what it saw in files that stay as they are. ``may_be_empty`` says that a folder without
+    Between runs it remembers what it saw in files that stay as they are; of what holds much, so does the lake
+    (:mod:`ingest.run.known_files`). ``may_be_empty`` says that a folder without
     files is no mistake: some may come.
     """
 
@@ -112,6 +114,8 @@ class Ingest:
         self._progress = progress
         self._may_be_empty = may_be_empty
         self._inspected: dict[ListedFile, list[Inspected]] = {}
+        locations = map(storage.locate, paths)
+        self._known = KnownFiles(self._lake, locations, options.split_bytes, is_final=options.is_final)
         self._histories = KnownHistories(self._lake)
 
     def run(self) -> IngestReport:
@@ -138,13 +142,17 @@ class Ingest:
 
     def _inspect(self, found: Sequence[ListedFile]) -> list[Inspected]:
         """Every file inspected: those that changed since the last run, now."""
-        changed = [file for file in found if file not in self._inspected]
+        known = self._inspected or self._known.of(found)
+        changed = [file for file in found if file not in known]
+        if known:
+            self._progress(f"{len(changed)} of these are to be looked into, the others are as they were")
         fresh: dict[str, list[Inspected]] = {}
         for inspected in reading.inspect_files(
             self._lake.spark, changed, self._options.split_bytes, is_final=self._options.is_final
         ):
             fresh.setdefault(inspected.location, []).append(inspected)
-        self._inspected = {file: self._inspected.get(file, fresh.get(file.location, [])) for file in found}
+        self._known.keep(found, {file: fresh.get(file.location, []) for file in changed})
+        self._inspected = {file: known.get(file, fresh.get(file.location, [])) for file in found}
         return [inspected for file in found for inspected in self._inspected[file]]
 
 

@@ -31,7 +31,7 @@ from ingest.readers.sources import SOURCE_OF_KIND
 from ingest.readers.work import Part, Place, Rejected, WorkItem
 
 #: A small file costs its task about as much as this many bytes.
-_FILE_COST_BYTES: Final = 32 << 10
+FILE_COST_BYTES: Final = 32 << 10
 _TASK_BYTES: Final = 32 << 20
 
 #: Rejected records come with the result of the task that met them, up to so many bytes for a task: Spark's driver has
@@ -228,7 +228,7 @@ def _bins(work: Sequence[tuple[str, int, _Work]], spark: SparkSession) -> list[l
     sizes: dict[str, int] = {}
     grouped: dict[str, list[_Work]] = {}
     for group, size, payload in work:
-        sizes[group] = sizes.get(group, 0) + size + _FILE_COST_BYTES
+        sizes[group] = sizes.get(group, 0) + size + FILE_COST_BYTES
         grouped.setdefault(group, []).append(payload)
     total = sum(sizes.values())
     number = max(1, min(len(grouped), max(spark.sparkContext.defaultParallelism, -(-total // _TASK_BYTES))))

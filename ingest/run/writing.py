@@ -31,7 +31,7 @@ from ingest.run.accounting import (
     conservation_error,
     file_row,
     file_rows_frame,
-    keys_frame,
+    of_files,
     written,
 )
 from ingest.run.planning import Action, FileKey, Planned, StoredFile
@@ -143,7 +143,6 @@ class Writer:
         if not entries:
             return {}
         keys = [entry.key for entry in entries]
-        grown = keys_frame(self._lake.spark, keys)
         sources = [SOURCE_OF_KIND[entry.owner.file.kind] for entry in entries]
         tables = {source.table.name: source.table for source in sources}
         last_record = F.struct("byte_offset", "source_line")
@@ -159,9 +158,8 @@ class Writer:
             METADATA_RECORDS.name: F.when(begins_batch, last_record).otherwise(behind),
         }
         places = [
-            self._lake.read(spec)
+            of_files(self._lake.spark, self._lake.read(spec), keys)
             .where(F.col("byte_length") > 0)
-            .join(grown, ["cluster_id", "file_id"], "left_semi")
             .select("cluster_id", "file_id", place_of.get(spec.name, last_record).alias("place"))
             for spec in (*tables.values(), REJECTED_RECORDS)
         ]

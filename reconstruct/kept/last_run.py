@@ -11,14 +11,16 @@ from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import UPKEEP, Lake, PinnedLake, operations_since, side_by_side
+from ingest.lake.program import program
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.lake.tables.gold import GOLD_TABLES
 from ingest.lake.tables.kept import KEPT_TABLES, RUNS
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, UNRECOGNISED_TEMPLATES
 from ingest.lake.tables.silver import SILVER_TABLES
-from reconstruct.kept.program import program
 
+#: What rows depend on: the packages that read evidence, that judge it, and that decide whether gold is published.
+_PACKAGES: Final = ("ingest", "reconstruct", "checks")
 #: What a run writes, and nothing else does.
 WRITTEN: Final = (
     *SILVER_TABLES,
@@ -34,12 +36,14 @@ class LastRun:
     """The last run that ended well; ``number`` 0 where none is known.
 
     ``is_kept``: this program made what the tables hold, of all clusters, and nothing else wrote them since.
-    ``is_evidence_known``: nothing changed in bronze, of whose tables ``evidence`` has the versions.
+    ``is_evidence_known``: nothing changed in bronze, of whose tables ``evidence`` has the versions; ``tables`` has
+    those that it wrote.
     ``evidence_until_us`` is when the newest file that it knew was ingested, µs.
     """
 
     number: int = 0
     evidence: Mapping[str, int] = field(default_factory=dict)
+    tables: Mapping[str, int] = field(default_factory=dict)
     evidence_until_us: int | None = None
     report: Mapping[str, Any] | None = None
     is_kept: bool = False
@@ -74,10 +78,10 @@ def last_run(lake: Lake, evidence: Mapping[str, int]) -> LastRun:
     if row is None:
         return LastRun()
     report = json.loads(row["report"])
-    is_whole = row["program"] == program() and not report.get("refused")
+    is_whole = row["program"] == program(*_PACKAGES) and not report.get("refused")
     is_kept = is_whole and hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
     is_known = hold_the_same(lake, BRONZE_TABLES, row["evidence"], evidence)
-    return LastRun(row["run_number"], row["evidence"], row["until_us"], report, is_kept, is_known)
+    return LastRun(row["run_number"], row["evidence"], row["tables"], row["until_us"], report, is_kept, is_known)
 
 
 def published(lake: Lake) -> Lake:
@@ -119,7 +123,7 @@ def note(lake: Lake, number: int, evidence: Mapping[str, int], report: Mapping[s
     """Note that a run ended well: the last that it writes."""
     row = {
         "run_number": F.lit(number),
-        "program": F.lit(program()),
+        "program": F.lit(program(*_PACKAGES)),
         "evidence": as_map(evidence),
         "tables": as_map(versions(lake, WRITTEN)),
         "report": F.lit(json.dumps(report, sort_keys=True)),

@@ -1,4 +1,4 @@
-"""Kept: what a run of ``reconstruct`` leaves for the next, so that only what is new is made anew.
+"""Kept: what a run of ``ingest`` or ``reconstruct`` leaves for the next, so that only what is new is looked at.
 
 No question is answered by these tables and nothing is checked in them: without them everything is made anew.
 """
@@ -119,6 +119,23 @@ CLOCK_MARKS: Final = TableSpec(
         required("marks", "bigint", "How many records left such a mark."),
         required("first", _MARK, "The first of them, by what it prints, µs."),
         required("last", _MARK, "The last of them."),
+    ),
+)
+
+CLOCK_PAIRS: Final = TableSpec(
+    "kept",
+    "clock_pairs",
+    "one row per (what ties marks, clock that comes later): the pair that they make",
+    (),
+    (
+        required("cluster_id", "string", "Cluster."),
+        required("tie", "bigint", "Hash of the rule and of what ties the two sides."),
+        required("earlier_clock", "bigint", "Whose clock shows what comes first."),
+        required("later_clock", "bigint", "Whose clock shows what comes later."),
+        required("earlier_us", "bigint", "What the one prints, µs."),
+        required("later_us", "bigint", "What the other prints, µs."),
+        required("rule", "string", "Rule of the pair."),
+        required("evidence", "array<string>", "Both records."),
     ),
 )
 
@@ -296,10 +313,25 @@ MATCHED_REQUESTS: Final = TableSpec(
     ),
 )
 
+INSPECTED_FILES: Final = TableSpec(
+    "kept",
+    "inspected_files",
+    "one row per file of paths that hold much: what ``ingest`` found when it last looked into it",
+    ("location",),
+    (
+        required("location", "string", "Where it lies: a path of the machine that ran ``ingest``, or a URI."),
+        required("source_file", "string", "Its path below the path given."),
+        required("state", "string", "Its size and when it last changed, as the file system told."),
+        required("by", "string", "Fingerprint of the program that looked, and of how it was asked to."),
+        required("found", "string", "What it found, of each member where it is an archive: JSON."),
+    ),
+)
+
 #: What is made of log records and kept: empty of a small lake.
 RECORD_ROWS_TABLES: Final = (
     CLOCKS,
     CLOCK_MARKS,
+    CLOCK_PAIRS,
     FILE_JUMPS,
     OFFSET_STATEMENTS,
     GENERATIONS,
@@ -310,4 +342,5 @@ RECORD_ROWS_TABLES: Final = (
     UNORDERED_LOGS,
     MATCHED_REQUESTS,
 )
+#: What ``reconstruct`` keeps.
 KEPT_TABLES: Final = (RUNS, FOLDED_KEYS, JUDGED_ROWS, TOPIC_HASHES, *RECORD_ROWS_TABLES)

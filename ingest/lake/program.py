@@ -10,18 +10,17 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
-#: What rows depend on: the packages that read evidence, that judge it, and that decide whether gold is published.
-_PACKAGES: Final = ("ingest", "reconstruct", "checks")
 _LIBRARIES: Final = ("pyspark", "delta-spark", "pyarrow")
 
 
 @cache
-def program() -> str:
-    """A hash over the program's own files, wherever it is installed, and the versions of what it stands on."""
+def program(*packages: str) -> str:
+    """A hash over the files of some of the program's packages, wherever it is installed, and the versions of what it
+    stands on."""
     digest = hashlib.sha256()
     for name in _LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
-    for package in _PACKAGES:
+    for package in packages:
         for path, file in sorted(_files(files(package), package)):
             digest.update(f"{path}\n".encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:32]

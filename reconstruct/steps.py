@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, OfClusters, side_by_side
 from ingest.lake.local_frames import local_frame
+from ingest.lake.plans import union
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables import silver as s
@@ -34,6 +35,7 @@ from ingest.lake.tables.gold import (
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 from ingest.lake.tables.kept import (
     CLOCK_MARKS,
+    CLOCK_PAIRS,
     CLOCKS,
     CONTROLLER_MINUTES,
     FILE_CONTROLLERS,
@@ -48,6 +50,7 @@ from ingest.lake.tables.kept import (
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from ingest.lake.tables.quorum import QUORUM_TIMELINE
 from reconstruct.checkpoints.spark.step import checkpoint_findings
+from reconstruct.clocks.spark.evidence import causal_pairs, tied, written_marks
 from reconstruct.clocks.spark.step import (
     as_printed,
     clocks_of,
@@ -87,7 +90,7 @@ from reconstruct.incidents.spark.step import incidents
 from reconstruct.kept.finding_history import finding_history, write_history
 from reconstruct.kept.folds import Fold, Folded, KeptFolds, Sources
 from reconstruct.kept.last_run import LastRun
-from reconstruct.kept.record_rows import RecordRows
+from reconstruct.kept.record_rows import RecordRows, differing
 from reconstruct.metadata_log.evidence import ClusterLog
 from reconstruct.metadata_log.migration import Migration
 from reconstruct.metadata_log.spark.migration import before_take_over, migrated_topics, migrations
@@ -131,8 +134,7 @@ def shared_inputs(
     """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written; ``marks`` bound
     the clocks, ``of_clusters`` are those that left ZooKeeper."""
     printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
-    solved = clocks_of(marks, printed, before_take_over(znodes, of_clusters), metadata)
-    clocks = stage.keep(solved, "clocks")
+    clocks = stage.keep(clocks_of(_clock_pairs(lake, rows, marks, of_clusters), printed), "clocks")
     are_clocks_the_same = rows.is_the_same(CLOCKS, clocks, correcting)
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
 
@@ -156,6 +158,29 @@ def shared_inputs(
     )
     incarnations = stage.keep(topic_incarnations(namings, znodes, metadata), "incarnations")
     return Inputs(clocks, records, jumps, incarnations, statements, minutes, are_clocks_the_same)
+
+
+def _clock_pairs(lake: Lake, rows: RecordRows, marks: DataFrame, of_clusters: Mapping[str, Migration]) -> DataFrame:
+    """The pairs that marks make, of log records and of what was written: of a lake that is not small those of marks
+    that came or went are made anew."""
+
+    def written(znodes: DataFrame, metadata: DataFrame) -> DataFrame:
+        return written_marks(before_take_over(znodes, of_clusters), metadata)
+
+    now = written(lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES))
+    sides = tied(union([marks, now]))
+    if not rows.is_kept:
+        return causal_pairs(sides)
+    changed = rows.differing(CLOCK_MARKS)
+    if changed is not None and rows.is_any_written(ZNODE_CHANGES, METADATA_CHANGES):
+        # when a cluster left ZooKeeper may have been known otherwise
+        then = None if of_clusters else rows.as_they_were(ZNODE_CHANGES, METADATA_CHANGES)
+        changed = None if then is None else union([changed, differing(written(*then), now)])
+    if changed is None:
+        lake.overwrite(causal_pairs(sides), CLOCK_PAIRS)
+    else:
+        rows.replace_keys(CLOCK_PAIRS, causal_pairs, sides, tied(changed).select("cluster_id", "tie"))
+    return lake.read(CLOCK_PAIRS)
 
 
 class Run:
@@ -190,7 +215,7 @@ class Run:
         self.is_kept = last.is_kept and is_any_known and not full
         self._unchanged = {name for name, version in evidence.items() if version == last.evidence.get(name)}
         self.folds = KeptFolds(lake, stage, self.is_kept)
-        self.record_rows = RecordRows(lake, stage, last.evidence if self.is_kept else None)
+        self.record_rows = RecordRows(lake, stage, *((last.evidence, last.tables) if self.is_kept else ()))
         self.judgement, self.gold = Judgement(lake, stage), Publication(lake)
         self.refused = Refused()
 

@@ -17,13 +17,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, only
+from ingest.lake.plans import MOST_NAMED
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.kept import CLOCKS, RECORD_ROWS_TABLES
 from reconstruct.engine.staging import Staging
 
-#: So many files are named to whoever reads their records, that it may pass over all others.
-_MOST_NAMED: Final = 200
 _FILE: Final = ("cluster_id", "file_id")
 
 
@@ -44,10 +43,16 @@ class ChangedFiles:
 
 class RecordRows:
     """The tables of a run whose rows are made of records; ``evidence`` has the versions of bronze at the last run, None
-    where nothing is kept of it."""
+    where nothing is kept of it, ``tables`` those of what that wrote."""
 
-    def __init__(self, lake: Lake, stage: Staging, evidence: Mapping[str, int] | None = None) -> None:
-        self._lake, self._stage = lake, stage
+    def __init__(
+        self,
+        lake: Lake,
+        stage: Staging,
+        evidence: Mapping[str, int] | None = None,
+        tables: Mapping[str, int] | None = None,
+    ) -> None:
+        self._lake, self._stage, self._tables = lake, stage, tables or {}
         # of a small one to make all rows costs less than to keep them
         self.is_kept = not stage.is_in_memory
         is_known = self.is_kept and evidence is not None and self._lake.rows_count(CLOCKS) > 0
@@ -63,9 +68,9 @@ class RecordRows:
             keys = self._stage.keep(changed.select(*_FILE, F.expr("then IS NOT NULL AS is_known")), "changed_files")
         except (Py4JJavaError, PySparkException):
             return None
-        named = [row["file_id"] for row in keys.select("file_id").limit(_MOST_NAMED + 1).collect()]
+        named = [row["file_id"] for row in keys.select("file_id").limit(MOST_NAMED + 1).collect()]
         is_any_known = not keys.where("is_known").isEmpty()
-        return ChangedFiles(keys.select(*_FILE), tuple(named) if len(named) <= _MOST_NAMED else None, is_any_known)
+        return ChangedFiles(keys.select(*_FILE), tuple(named) if len(named) <= MOST_NAMED else None, is_any_known)
 
     @property
     def is_any_kept(self) -> bool:
@@ -132,11 +137,34 @@ class RecordRows:
         key = [name for name in columns if name != "file_id"]
         now = self._stage.keep(changed.of(records).select(*columns).distinct(), keys_of_files.name)
         before = changed.of(self._lake.read(keys_of_files))
-        keys = self._stage.keep(now.unionByName(before).select(*key).distinct(), f"changed_{spec.name}")
+        self.replace_keys(spec, make, records, now.unionByName(before).select(*key))
         self._lake.replace_keys(now, changed.keys, keys_of_files)
-        if not keys.isEmpty():
-            self._lake.replace_keys(make(only(records, keys)), keys, spec)
         return self._lake.read(spec)
+
+    def replace_keys(
+        self, spec: TableSpec, make: Callable[[DataFrame], DataFrame], records: DataFrame, keys: DataFrame
+    ) -> None:
+        """Have what ``make`` gives of the records of some keys in place of what the table has of these."""
+        changed = self._stage.keep(keys.distinct(), f"changed_{spec.name}")
+        if not changed.isEmpty():
+            self._lake.replace_keys(make(only(records, changed)), changed, spec)
+
+    def differing(self, spec: TableSpec) -> DataFrame | None:
+        """The rows of files that changed which a table, written by now, has and had not when the last run ended, or had
+        and has not; None where that is not known."""
+        changed, then = self._changed, self.as_they_were(spec)
+        return None if changed is None or then is None else differing(*map(changed.of, (*then, self._lake.read(spec))))
+
+    def as_they_were(self, *specs: TableSpec) -> list[DataFrame] | None:
+        """Tables as the last run left them, whatever this one wrote since; None where that is not known."""
+        try:
+            return [self._lake.read_at(spec, self._tables[spec.full_name]) for spec in specs]
+        except (KeyError, Py4JJavaError, PySparkException):
+            return None
+
+    def is_any_written(self, *specs: TableSpec) -> bool:
+        """Whether any of the tables is not as the last run left it."""
+        return any(self._lake.newest_version(spec) != self._tables.get(spec.full_name) for spec in specs)
 
     def is_the_same(
         self, spec: TableSpec, rows: DataFrame, what_counts: Callable[[DataFrame], DataFrame] = lambda rows: rows
@@ -157,5 +185,10 @@ class RecordRows:
                 self._lake.overwrite(self._lake.read(spec).where("false"), spec)
 
 
+def differing(one: DataFrame, other: DataFrame) -> DataFrame:
+    """The rows that one has and the other has not."""
+    return one.exceptAll(other).unionByName(other.exceptAll(one))
+
+
 def _hold_the_same(one: DataFrame, other: DataFrame) -> bool:
-    return one.exceptAll(other).unionByName(other.exceptAll(one)).isEmpty()
+    return differing(one, other).isEmpty()

@@ -47,15 +47,13 @@ _SIDE_COLUMNS: Final = {column.name: column.type for column in CLOCK_MARKS.colum
 _SIDES_AT_A_TIME: Final = 100_000
 
 
-def causal_pairs(
-    marks_of_logs: DataFrame, znode_changes: DataFrame, metadata_changes: DataFrame | None = None
-) -> DataFrame:
-    """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from what :func:`logged_marks` gives, ``silver.znode_changes``
-    and ``silver.metadata_changes``."""
-    sides = [marks_of_logs, _marked(_writes(znode_changes), ZnodeFact, znode_marks)]
+def written_marks(znode_changes: DataFrame, metadata_changes: DataFrame | None = None) -> DataFrame:
+    """The marks of ``silver.znode_changes`` and ``silver.metadata_changes``: rows of ``kept.clock_marks`` without a
+    file."""
+    sides = [_marked(_writes(znode_changes), ZnodeFact, znode_marks)]
     if metadata_changes is not None:
         sides.append(_marked(_records(metadata_changes), RecordFact, record_marks))
-    return _tightest(_paired(union(sides)))
+    return union(sides)
 
 
 def logged_marks(state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame) -> DataFrame:
@@ -197,14 +195,21 @@ def _side_rows(sides: Mapping[tuple[Any, ...], _Side]) -> Iterator[dict[str, Any
         yield dict(zip(names, whose, strict=True)) | {"marks": side.marks, "first": first, "last": last}
 
 
-def _paired(marks: DataFrame) -> DataFrame:
-    """Of the marks of each key: the last cause, and of each other clock the first effect."""
+def tied(sides: DataFrame) -> DataFrame:
+    """Sides (:func:`logged_marks`, :func:`written_marks`) with ``tie``, a hash of what ties them to others."""
+    return sides.withColumn("tie", F.xxhash64("cluster_id", "rule", "key"))
+
+
+def causal_pairs(sides: DataFrame) -> DataFrame:
+    """The pairs that :func:`tied` sides make, rows of ``kept.clock_pairs``: of the marks of each key the last cause,
+    and of each other clock the first effect. Other keys make no difference."""
     # the hash comes first, since rows are sorted by their first column before all others are looked at; by it alone
     # they are shuffled, once for all that follows
-    key = ["hash", "cluster_id", "rule", "key"]
-    hashed = marks.withColumn("hash", F.xxhash64("cluster_id", "rule", "key")).repartition("hash")
-    sides = hashed.groupBy(*key, "is_earlier", "clock").agg(
-        F.sum("marks").alias("marks"), F.min("first").alias("first"), F.max("last").alias("last")
+    key = ["tie", "cluster_id", "rule", "key"]
+    sides = (
+        sides.repartition("tie")
+        .groupBy(*key, "is_earlier", "clock")
+        .agg(F.sum("marks").alias("marks"), F.min("first").alias("first"), F.max("last").alias("last"))
     )
     many_earlier = F.col("rule").isin(*(rule.name for rule in RULES.values() if rule.many_earlier))
     many_later = F.col("rule").isin(*(rule.name for rule in RULES.values() if rule.many_later))
@@ -220,6 +225,7 @@ def _paired(marks: DataFrame) -> DataFrame:
         .where(is_effect & F.col("cause").isNotNull() & (F.col("cause.clock") != F.col("clock")))
         .select(
             "cluster_id",
+            "tie",
             F.col("cause.clock").alias("earlier_clock"),
             F.col("clock").alias("later_clock"),
             F.col("cause.last.at_us").alias("earlier_us"),
@@ -230,8 +236,9 @@ def _paired(marks: DataFrame) -> DataFrame:
     )
 
 
-def _tightest(pairs: DataFrame) -> DataFrame:
-    """The tightest pairs of each stretch of time; the first of a stretch counts for all that it stands for."""
+def tightest(pairs: DataFrame) -> DataFrame:
+    """The pairs that bound clocks, :data:`PAIR_COLUMNS`: the tightest of each stretch of time; the first of a stretch
+    counts for all that it stands for."""
     clocks = ("cluster_id", "earlier_clock", "later_clock")
     of_clocks = Window.partitionBy(*clocks)
     # by the steadier clock: ZooKeeper's where it is one of the two

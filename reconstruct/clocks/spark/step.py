@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.plans import union
 from ingest.lake.tables.bronze import LOG_KINDS
-from reconstruct.clocks.spark.evidence import causal_pairs, logged_marks
+from reconstruct.clocks.spark.evidence import logged_marks, tightest
 from reconstruct.clocks.timeline import CausalPair, ClockSegment, correction_us, solve_clocks
 from reconstruct.engine.folds import fold
 from reconstruct.engine.rows import Row, columns_of, row_of, value_of
@@ -53,11 +53,10 @@ def marks_of(records: DataFrame) -> DataFrame:
     return logged_marks(*(matched.where(F.col("source_kind") == kind) for kind in LOG_KINDS))
 
 
-def clocks_of(marks: DataFrame, records: DataFrame, znode_changes: DataFrame, metadata_changes: DataFrame) -> DataFrame:
-    """Segments of every broker's clock, :data:`SEGMENT_COLUMNS`, from the ``marks`` (:func:`marks_of`) of
-    ``bronze.log_records``, ``silver.znode_changes`` and ``silver.metadata_changes``."""
-    pairs = causal_pairs(marks, znode_changes, metadata_changes)
-    return clock_segments(pairs, records.select("cluster_id", "broker_id"))
+def clocks_of(pairs: DataFrame, records: DataFrame) -> DataFrame:
+    """Segments of every broker's clock, :data:`SEGMENT_COLUMNS`, from the pairs of ``kept.clock_pairs`` and
+    ``bronze.log_records``."""
+    return clock_segments(tightest(pairs), records.select("cluster_id", "broker_id"))
 
 
 def is_any_corrected(segments: DataFrame) -> bool:

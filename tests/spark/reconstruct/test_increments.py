@@ -12,7 +12,7 @@ import pytest
 from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import FINDING_HISTORY, LEADER_ELECTIONS
-from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS
+from ingest.lake.tables.kept import CLOCK_PAIRS, FOLDED_KEYS, JUDGED_ROWS
 from ingest.run.pipeline import IngestOptions, ingest_paths
 from reconstruct.engine import staging
 from reconstruct.kept.last_run import published, versions
@@ -44,7 +44,7 @@ def made(lake: Lake, *, full: bool = False) -> ReconstructReport:
 
 
 def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_rows_of_all_at_once(
-    reordered: SharedLake, two_runs: TwoRuns, spark: Any, tmp_path: Path
+    reordered: SharedLake, two_runs: TwoRuns, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Captures with their files renamed and shuffled, held against them as they were; one in slices before and after
     them, the first run cut off, held against ``--full``, in more parts: a copy's upper bound is that of when it was
@@ -67,10 +67,12 @@ def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_ro
         runs.setdefault(row.cluster_id, set()).add((row.first_seen_run, row.last_seen_run, row.withdrawn_run))
     assert runs.pop(SLICED, set()) <= {(1, 2, None), (2, 2, None), (1, 1, 2)}
     assert set().union(*runs.values()) == {(1, 2, None)}, "nothing new was of these clusters"
-    increments = hashes(lake)
+    increments, pairs = hashes(lake), table_hashes(rows_of_tables(lake, (CLOCK_PAIRS,)))
+    as_of_a_large_lake(monkeypatch)
     with in_parts(spark, 3):
         full = made(lake, full=True)
     assert (full, full.how) == (told[-1], "everything was made anew")
+    assert table_hashes(rows_of_tables(lake, (CLOCK_PAIRS,))) == pairs != {}
     assert {name: found for name, found in hashes(lake).items() if found != increments[name]} == {}
 
 

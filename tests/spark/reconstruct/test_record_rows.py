@@ -89,7 +89,7 @@ def test_rows_of_files_that_are_new_gone_or_others_are_made_anew(lake: Lake, mon
     assert kept(2, first, right, ("c", 9, 0, None, None, 0)) == {"a": (2, 1), "b": (3, 2), "c": (1, 2)}
     # one more file, of which nothing was known, where more files than these are not named
     write(lake, "e", 4, ingested=3)
-    monkeypatch.setattr(record_rows, "_MOST_NAMED", 0)
+    monkeypatch.setattr(record_rows, "MOST_NAMED", 0)
     assert kept(3, second, right) == {"a": (2, 1), "b": (3, 2), "c": (1, 2), "e": (4, 3)}
     third = versions(lake, (INGESTED_FILES,))
     # times are corrected by another clock; and Delta has no such version any more

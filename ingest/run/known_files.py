@@ -22,8 +22,8 @@ from ingest.lake.program import program
 from ingest.lake.tables.kept import INSPECTED_FILES
 from ingest.run.reading import FILE_COST_BYTES
 
-#: To look into less costs less than to note what was found, or to ask what was noted.
-WORTH_BYTES: Final = 64 << 20
+#: To look into less costs less than to note what was found, or to ask what was noted: two seconds of a processor.
+WORTH_BYTES: Final = 256 << 20
 #: Some file systems tell the time of a change by two seconds, and another machine's clock may be as far from ours.
 SETTLED_SECONDS: Final = 10
 _DEFAULTS: Final = {field.name: field.default for field in fields(Inspected)}

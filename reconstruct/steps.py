@@ -215,7 +215,7 @@ class Run:
         self.is_kept = last.is_kept and is_any_known and not full
         self._unchanged = {name for name, version in evidence.items() if version == last.evidence.get(name)}
         self.folds = KeptFolds(lake, stage, self.is_kept)
-        self.record_rows = RecordRows(lake, stage, *((last.evidence, last.tables) if self.is_kept else ()))
+        self.record_rows = RecordRows(lake, stage, last.evidence if self.is_kept else None)
         self.judgement, self.gold = Judgement(lake, stage), Publication(lake)
         self.refused = Refused()
 

@@ -36,14 +36,12 @@ class LastRun:
     """The last run that ended well; ``number`` 0 where none is known.
 
     ``is_kept``: this program made what the tables hold, of all clusters, and nothing else wrote them since.
-    ``is_evidence_known``: nothing changed in bronze, of whose tables ``evidence`` has the versions; ``tables`` has
-    those that it wrote.
+    ``is_evidence_known``: nothing changed in bronze, of whose tables ``evidence`` has the versions.
     ``evidence_until_us`` is when the newest file that it knew was ingested, µs.
     """
 
     number: int = 0
     evidence: Mapping[str, int] = field(default_factory=dict)
-    tables: Mapping[str, int] = field(default_factory=dict)
     evidence_until_us: int | None = None
     report: Mapping[str, Any] | None = None
     is_kept: bool = False
@@ -81,7 +79,7 @@ def last_run(lake: Lake, evidence: Mapping[str, int]) -> LastRun:
     is_whole = row["program"] == program(*_PACKAGES) and not report.get("refused")
     is_kept = is_whole and hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
     is_known = hold_the_same(lake, BRONZE_TABLES, row["evidence"], evidence)
-    return LastRun(row["run_number"], row["evidence"], row["tables"], row["until_us"], report, is_kept, is_known)
+    return LastRun(row["run_number"], row["evidence"], row["until_us"], report, is_kept, is_known)
 
 
 def published(lake: Lake) -> Lake:

@@ -20,10 +20,13 @@ from ingest.lake.delta import Lake, only
 from ingest.lake.plans import MOST_NAMED
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
-from ingest.lake.tables.kept import CLOCKS, RECORD_ROWS_TABLES
+from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
+from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, RECORD_ROWS_TABLES
 from reconstruct.engine.staging import Staging
 
 _FILE: Final = ("cluster_id", "file_id")
+#: What a run writes and holds against what it was.
+_COMPARED: Final = (CLOCK_MARKS, ZNODE_CHANGES, METADATA_CHANGES)
 
 
 @dataclass(frozen=True)
@@ -43,20 +46,16 @@ class ChangedFiles:
 
 class RecordRows:
     """The tables of a run whose rows are made of records; ``evidence`` has the versions of bronze at the last run, None
-    where nothing is kept of it, ``tables`` those of what that wrote."""
+    where nothing is kept of it. It is made before the run writes anything."""
 
-    def __init__(
-        self,
-        lake: Lake,
-        stage: Staging,
-        evidence: Mapping[str, int] | None = None,
-        tables: Mapping[str, int] | None = None,
-    ) -> None:
-        self._lake, self._stage, self._tables = lake, stage, tables or {}
+    def __init__(self, lake: Lake, stage: Staging, evidence: Mapping[str, int] | None = None) -> None:
+        self._lake, self._stage = lake, stage
         # of a small one to make all rows costs less than to keep them
         self.is_kept = not stage.is_in_memory
         is_known = self.is_kept and evidence is not None and self._lake.rows_count(CLOCKS) > 0
         self._changed = self._changed_since(evidence[INGESTED_FILES.full_name]) if is_known and evidence else None
+        # not those that the last run noted: files of these may have been put together since, and deleted
+        self._before = {spec.full_name: lake.newest_version(spec) for spec in _COMPARED} if is_known else {}
 
     def _changed_since(self, version: int) -> ChangedFiles | None:
         """None where Delta has no such version any more."""
@@ -158,13 +157,13 @@ class RecordRows:
     def as_they_were(self, *specs: TableSpec) -> list[DataFrame] | None:
         """Tables as the last run left them, whatever this one wrote since; None where that is not known."""
         try:
-            return [self._lake.read_at(spec, self._tables[spec.full_name]) for spec in specs]
+            return [self._lake.read_at(spec, self._before[spec.full_name]) for spec in specs]
         except (KeyError, Py4JJavaError, PySparkException):
             return None
 
     def is_any_written(self, *specs: TableSpec) -> bool:
         """Whether any of the tables is not as the last run left it."""
-        return any(self._lake.newest_version(spec) != self._tables.get(spec.full_name) for spec in specs)
+        return any(self._lake.newest_version(spec) != self._before.get(spec.full_name) for spec in specs)
 
     def is_the_same(
         self, spec: TableSpec, rows: DataFrame, what_counts: Callable[[DataFrame], DataFrame] = lambda rows: rows

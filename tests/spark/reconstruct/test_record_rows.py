@@ -10,9 +10,11 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake import maintenance
 from ingest.lake.delta import Lake
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.lake.tables.kept import CLOCKS, FILE_CONTROLLERS, FILE_JUMPS, KEPT_TABLES, MATCHED_REQUESTS
+from ingest.lake.tables.events import ZNODE_CHANGES
+from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, FILE_CONTROLLERS, FILE_JUMPS, KEPT_TABLES, MATCHED_REQUESTS
 from reconstruct.clocks.spark.step import correcting
 from reconstruct.engine import staging as staging_
 from reconstruct.engine.staging import staging
@@ -64,6 +66,45 @@ def a_run(
     with staging(lake, "run") as stage:
         rows = RecordRows(lake, stage, evidence)
         yield rows, rows.is_the_same(CLOCKS, lake.spark.createDataFrame(clocks, names), correcting)
+
+
+def marked(records: DataFrame) -> DataFrame:
+    """A mark for each file, of as many records as it has, in the columns of ``kept.clock_marks``."""
+    place = F.struct(F.lit(0).cast("bigint").alias("at_us"), F.lit("e").alias("evidence_id"))
+    given = {"rule": F.lit("r"), "key": F.col("file_id"), "is_earlier": F.lit(True), "clock": F.lit(1).cast("bigint")}
+    counts = records.groupBy("cluster_id", "file_id").agg(F.count("*").alias("marks"))
+    return counts.withColumns({**given, "first": place, "last": place})
+
+
+def test_what_came_and_what_went_is_known_though_older_files_are_deleted(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "FEWEST_FILES", 1)
+    clock = ("c", 1, 0, None, None, None)
+    for file_id in "abd":
+        write(lake, file_id, 2, ingested=1)
+    with a_run(lake, None, [clock]) as (rows, _):
+        rows.keep(CLOCK_MARKS, marked, lake.read(LOG_RECORDS))
+        assert rows.differing(CLOCK_MARKS) is None
+    evidence = versions(lake, (INGESTED_FILES,))
+    lake.append(lake.read(CLOCK_MARKS).where("false"), CLOCK_MARKS)
+    maintenance.maintain(lake, 0.0, lambda message: None, (CLOCK_MARKS,))
+    take_out(lake, "b")
+    take_out(lake, "d")
+    write(lake, "b", 3, ingested=2)
+    write(lake, "c", 1, ingested=2)
+    with a_run(lake, evidence, [clock]) as (rows, _):
+        rows.keep(CLOCK_MARKS, marked, lake.read(LOG_RECORDS))
+        found = rows.differing(CLOCK_MARKS)
+        assert found is not None
+        assert sorted((row["file_id"], row["marks"]) for row in found.collect()) == [
+            ("b", 2),
+            ("b", 3),
+            ("c", 1),
+            ("d", 2),
+        ]
+        assert not rows.is_any_written(ZNODE_CHANGES)
+        assert rows.is_any_written(ZNODE_CHANGES, CLOCK_MARKS)
 
 
 def test_rows_of_files_that_are_new_gone_or_others_are_made_anew(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ moment after a change, which the file system's clock may be too coarse to tell f
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
@@ -38,7 +37,7 @@ class KnownFiles:
         self._lake = lake
         self._locations = sorted(locations)
         self._by = f"{program('ingest')} {split_bytes} {is_final}"
-        self._held: dict[str, tuple[ListedFile, str]] | None = None  # by location; with whose word it is
+        self._held: set[str] | None = None  # the locations of which anything is noted
 
     def of(self, files: Sequence[ListedFile]) -> dict[ListedFile, list[Inspected]]:
         """What is known of those files that are as they were."""
@@ -46,24 +45,23 @@ class KnownFiles:
             return {}
         self._lake.ensure([INSPECTED_FILES], renews=True)
         rows = self._rows() if self._lake.size_bytes(INSPECTED_FILES) else []
-        listed = set(files)
-        self._held = {}
-        known = {}
-        for row in rows:
-            file = ListedFile(row["location"], row["source_file"], None, row["state"])
-            self._held[file.location] = file, row["by"]
-            if row["by"] == self._by and file in listed:
-                known[file] = [_read(found) for found in json.loads(row["found"])]
-        return known
+        self._held = {row["location"] for row in rows}
+        noted = {
+            ListedFile(row["location"], row["source_file"], None, row["state"]): row["found"]
+            for row in rows
+            if row["by"] == self._by
+        }
+        return {file: [_read(found) for found in json.loads(noted[file])] for file in files if file in noted}
 
-    def keep(self, files: Sequence[ListedFile], fresh: Found) -> None:
-        """Note for later runs what was found just now; what is noted of files that are gone is forgotten."""
+    def keep(self, files: Sequence[ListedFile], fresh: Found, since: float) -> None:
+        """Note for later runs what was found since an instant (seconds since 1970) in files listed before it; what is
+        noted of files that are gone is forgotten."""
         if self._held is None or not _is_worth_it(fresh):
             return
-        now = time.time()
-        kept = {file: found for file, found in fresh.items() if _may_be_kept(file, found, now)}
-        there = {file.location for file in files}
-        gone = {*(file.location for file in kept), *(location for location in self._held if location not in there)}
+        kept = {file: found for file, found in fresh.items() if _may_be_kept(file, found, since)}
+        new, there = {file.location for file in kept}, {file.location for file in files}
+        gone = new | self._held - there
+        self._held = self._held & there | new
         rows = [
             (file.location, file.source_file, file.state, self._by, json.dumps([_written(one) for one in found]))
             for file, found in kept.items()
@@ -87,9 +85,9 @@ def _is_worth_it(files: Iterable[ListedFile]) -> bool:
     return sum(file.size_bytes + FILE_COST_BYTES for file in files) > WORTH_BYTES
 
 
-def _may_be_kept(file: ListedFile, found: Sequence[Inspected], now: float) -> bool:
+def _may_be_kept(file: ListedFile, found: Sequence[Inspected], since: float) -> bool:
     """What could not be read may be readable the next time, and a name that is no text is in no table."""
-    is_settled = file.problem is None and file.state != "" and file.changed_at < now - SETTLED_SECONDS
+    is_settled = file.problem is None and file.state != "" and file.changed_at < since - SETTLED_SECONDS
     is_read = bool(found) and all(one.complete_hash for one in found)
     return is_settled and is_read and _is_text(file.location)
 

@@ -7,6 +7,7 @@ row; the next run replaces them.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -147,11 +148,12 @@ class Ingest:
         if known:
             self._progress(f"{len(changed)} of these are to be looked into, the others are as they were")
         fresh: dict[str, list[Inspected]] = {}
+        since = time.time()
         for inspected in reading.inspect_files(
             self._lake.spark, changed, self._options.split_bytes, is_final=self._options.is_final
         ):
             fresh.setdefault(inspected.location, []).append(inspected)
-        self._known.keep(found, {file: fresh.get(file.location, []) for file in changed})
+        self._known.keep(found, {file: fresh.get(file.location, []) for file in changed}, since)
         self._inspected = {file: known.get(file, fresh.get(file.location, [])) for file in found}
         return [inspected for file in found for inspected in self._inspected[file]]
 

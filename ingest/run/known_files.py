@@ -19,6 +19,7 @@ from ingest.lake.delta import Lake
 from ingest.lake.local_frames import local_frame
 from ingest.lake.program import program
 from ingest.lake.tables.kept import INSPECTED_FILES
+from ingest.readers.secrets import masked_text
 from ingest.run.reading import FILE_COST_BYTES
 
 #: To look into less costs less than to note what was found, or to ask what was noted: two seconds of a processor.
@@ -36,7 +37,7 @@ class KnownFiles:
     def __init__(self, lake: Lake, locations: Iterable[str], split_bytes: int, *, is_final: bool) -> None:
         self._lake = lake
         self._locations = sorted(locations)
-        self._by = f"{program('ingest')} {split_bytes} {is_final}"
+        self._asked = f"{split_bytes} {is_final}"
         self._held: set[str] | None = None  # the locations of which anything is noted
 
     def of(self, files: Sequence[ListedFile]) -> dict[ListedFile, list[Inspected]]:
@@ -45,11 +46,11 @@ class KnownFiles:
             return {}
         self._lake.ensure([INSPECTED_FILES], renews=True)
         rows = self._rows() if self._lake.size_bytes(INSPECTED_FILES) else []
-        self._held = {row["location"] for row in rows}
+        by, self._held = self._by, {row["location"] for row in rows}
         noted = {
             ListedFile(row["location"], row["source_file"], None, row["state"]): row["found"]
             for row in rows
-            if row["by"] == self._by
+            if row["by"] == by
         }
         return {file: [_read(found) for found in json.loads(noted[file])] for file in files if file in noted}
 
@@ -59,11 +60,11 @@ class KnownFiles:
         if self._held is None or not _is_worth_it(fresh):
             return
         kept = {file: found for file, found in fresh.items() if _may_be_kept(file, found, since)}
-        new, there = {file.location for file in kept}, {file.location for file in files}
+        by, new, there = self._by, {file.location for file in kept}, {file.location for file in files}
         gone = new | self._held - there
         self._held = self._held & there | new
         rows = [
-            (file.location, file.source_file, file.state, self._by, json.dumps([_written(one) for one in found]))
+            (file.location, file.source_file, file.state, by, json.dumps([_written(one) for one in found]))
             for file, found in kept.items()
         ]
         spark = self._lake.spark
@@ -73,6 +74,10 @@ class KnownFiles:
             local_frame(spark, "location string", [(location,) for location in sorted(gone)]),
             INSPECTED_FILES,
         )
+
+    @property
+    def _by(self) -> str:
+        return f"{program('ingest')} {self._asked}"
 
     def _rows(self) -> list[Any]:
         below = F.lit(False)
@@ -101,9 +106,10 @@ def _is_text(name: str) -> bool:
 
 
 def _written(found: Inspected) -> dict[str, Any]:
-    """What is not as it is by default."""
+    """What is not as it is by default; what is not read may hold secrets all the same."""
     said = {name: value for name, default in _DEFAULTS.items() if (value := getattr(found, name)) != default}
-    return said | {"marks": sorted(found.marks)}
+    hidden = {name: masked_text(said[name]) for name in ("raw", "reason") if name in said}
+    return said | hidden | {"marks": sorted(found.marks)}
 
 
 def _read(said: Mapping[str, Any]) -> Inspected:

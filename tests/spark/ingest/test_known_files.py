@@ -109,6 +109,16 @@ def test_what_changed_just_now_is_not_noted(
     assert noted(lake) == set()
 
 
+def test_no_secret_is_noted(spark: Any, empty_lake_dir: Path, tmp_path: Path, looked_into: list[str]) -> None:
+    lake = new_lake(spark, empty_lake_dir, tmp_path / "lake")
+    capture = write_capture(tmp_path / "capture")
+    (capture / "unknown.txt").write_text("db.password=geheim\n")
+    assert ingest(lake, capture).files_rejected == 2
+    (found,) = [row["found"] for row in lake.read(INSPECTED_FILES).collect() if row["source_file"] == "unknown.txt"]
+    assert "db.password=[hidden]" in found
+    assert "geheim" not in found
+
+
 def test_little_is_not_noted(spark: Any, empty_lake_dir: Path, tmp_path: Path) -> None:
     lake = new_lake(spark, empty_lake_dir, tmp_path / "lake")
     ingest(lake, write_capture(tmp_path / "capture"))

@@ -35,7 +35,7 @@ LONG_RUN_CONFIG: Final[Mapping[str, str]] = {
 #: More bytes, or more files, are not read in a minute or two. Archives hold some ten times their size.
 MOST_BYTES: Final = 64 << 20
 #: What a run knows counts so much less, up to some 1.1 GB of logs: of 950 MB a reconstruction with one in a hundred
-#: more takes a quarter less of the processors with the first compiler alone, and no longer; checks and reports as much.
+#: more takes a fifth less of the processors with the first compiler alone, and no longer; checks and reports as much.
 KNOWN_COUNTS: Final = 24
 #: Of more than this two processors are better than one.
 TINY_BYTES: Final = 12 << 20

@@ -177,8 +177,8 @@ def default_log_file() -> Path:
 
 def default_driver_memory() -> str:
     """``KAFKA_STATE_REPLAY_DRIVER_MEMORY``, else a quarter of the machine's memory, but no more than 1.5 GiB for each
-    processor, between 1 and 8 GiB: what more a heap is given Spark's sorts fill before they write to disk, for which
-    nothing is faster."""
+    processor, between 1 and 8 GiB: what a heap has more Spark fills before its sorts write to disk, and is hardly
+    faster for it (``docs/performance.md``)."""
     given = os.environ.get(MEMORY_VARIABLE)
     if given:
         return given

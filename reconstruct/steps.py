@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, OfClusters, side_by_side
+from ingest.lake.delta import Lake, OfClusters, only, side_by_side
 from ingest.lake.local_frames import local_frame
 from ingest.lake.plans import union
 from ingest.lake.tables import TableSpec
@@ -173,9 +173,12 @@ def _clock_pairs(lake: Lake, rows: RecordRows, marks: DataFrame, of_clusters: Ma
         return causal_pairs(sides)
     changed = rows.differing(CLOCK_MARKS)
     if changed is not None and rows.is_any_written(ZNODE_CHANGES, METADATA_CHANGES):
-        # when a cluster left ZooKeeper may have been known otherwise
-        then = None if of_clusters else rows.as_they_were(ZNODE_CHANGES, METADATA_CHANGES)
-        changed = None if then is None else union([changed, differing(written(*then), now)])
+        then = rows.as_they_were(ZNODE_CHANGES, METADATA_CHANGES)
+        # where a cluster has both it may have left ZooKeeper, and when may have been known otherwise
+        if then is None or of_clusters or not only(then[0], then[1].select("cluster_id")).isEmpty():
+            changed = None
+        else:
+            changed = union([changed, differing(written(*then), now)])
     if changed is None:
         lake.overwrite(causal_pairs(sides), CLOCK_PAIRS)
     else:

@@ -7,6 +7,7 @@ URIs, as strings.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -58,13 +59,16 @@ class ListedFile:
 
     @property
     def size_bytes(self) -> int:
-        """How large it was when it was listed."""
-        return int(self.state.partition("@")[0] or 0)
+        """How large it was when it was listed; 0 where that is not told."""
+        told = self.state.partition("@")[0]
+        return int(told) if told.isdigit() else 0
 
     @property
     def changed_at(self) -> float:
-        """When it last changed, by the clock of its file system, in seconds since 1970."""
-        return int(self.state.rpartition("@")[2] or 0) / 1e9
+        """When it last changed, by the clock of its file system, in seconds since 1970; infinity where that is not
+        told."""
+        told = self.state.rpartition("@")[2]
+        return int(told) / 1e9 if told.isdigit() else math.inf
 
 
 class StorageError(Exception):

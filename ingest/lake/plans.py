@@ -3,17 +3,19 @@ through the whole plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
 #: So many files are named to whoever reads their records, that it may pass over all others.
 MOST_NAMED: Final = 200
+_FILE: Final = ("cluster_id", "file_id")
 BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -35,3 +37,10 @@ def map_in_arrow(rows: DataFrame, function: BatchFunction, schema: StructType) -
     mapped = make(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     names = [f"`{name}`" for name in rows.columns]
     return DataFrame(rows._jdf.mapInArrow(mapped(*names)._jc, False, None), rows.sparkSession)
+
+
+def of_files(rows: DataFrame, keys: DataFrame, names: Collection[str] | None) -> DataFrame:
+    """The rows of the files of ``keys`` (cluster and file); ``names`` are their ids, or None, as more than
+    :data:`MOST_NAMED` are."""
+    named = rows if names is None or len(names) > MOST_NAMED else rows.where(F.col("file_id").isin(*names))
+    return named.join(F.broadcast(keys), list(_FILE), "left_semi")

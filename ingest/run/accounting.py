@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
-from ingest.lake.plans import MOST_NAMED
+from ingest.lake.plans import of_files
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_LEVELS, LOG_RECORDS
 from ingest.lake.tables.types import arrow_schema
@@ -52,7 +52,7 @@ def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> 
     found: dict[str, dict[FileKey, Written]] = {spec.name: {} for spec in specs}
     if not keys or not specs:
         return found
-    parts = [_measures(of_files(lake.spark, lake.read(spec), keys), spec) for spec in specs]
+    parts = [_measures(rows_of_files(lake, spec, keys), spec) for spec in specs]
     rows = (
         reduce(DataFrame.unionAll, parts)
         .groupBy("table", "cluster_id", "file_id")
@@ -73,10 +73,9 @@ def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> 
     return found
 
 
-def of_files(spark: SparkSession, rows: DataFrame, keys: Sequence[FileKey]) -> DataFrame:
-    """The rows of these files; few are named, that those of others may be passed over."""
-    named = rows.where(F.col("file_id").isin([file_id for _, file_id in keys])) if len(keys) <= MOST_NAMED else rows
-    return named.join(keys_frame(spark, keys), ["cluster_id", "file_id"], "left_semi")
+def rows_of_files(lake: Lake, spec: TableSpec, keys: Sequence[FileKey]) -> DataFrame:
+    """What a table holds of these files."""
+    return of_files(lake.read(spec), keys_frame(lake.spark, keys), {file_id for _, file_id in keys})
 
 
 def _measures(rows: DataFrame, spec: TableSpec) -> DataFrame:

@@ -92,7 +92,7 @@ def _is_worth_it(files: Iterable[ListedFile]) -> bool:
 
 def _may_be_kept(file: ListedFile, found: Sequence[Inspected], since: float) -> bool:
     """What could not be read may be readable the next time, and a name that is no text is in no table."""
-    is_settled = file.problem is None and file.state != "" and file.changed_at < since - SETTLED_SECONDS
+    is_settled = file.problem is None and file.changed_at < since - SETTLED_SECONDS
     is_read = bool(found) and all(one.complete_hash for one in found)
     return is_settled and is_read and _is_text(file.location)
 

@@ -31,7 +31,7 @@ from ingest.run.accounting import (
     conservation_error,
     file_row,
     file_rows_frame,
-    of_files,
+    rows_of_files,
     written,
 )
 from ingest.run.planning import Action, FileKey, Planned, StoredFile
@@ -158,7 +158,7 @@ class Writer:
             METADATA_RECORDS.name: F.when(begins_batch, last_record).otherwise(behind),
         }
         places = [
-            of_files(self._lake.spark, self._lake.read(spec), keys)
+            rows_of_files(self._lake, spec, keys)
             .where(F.col("byte_length") > 0)
             .select("cluster_id", "file_id", place_of.get(spec.name, last_record).alias("place"))
             for spec in (*tables.values(), REJECTED_RECORDS)

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, only
-from ingest.lake.plans import MOST_NAMED
+from ingest.lake.plans import MOST_NAMED, of_files
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
@@ -40,8 +40,7 @@ class ChangedFiles:
 
     def of(self, records: DataFrame) -> DataFrame:
         """The records of these files."""
-        named = records if self.names is None else records.where(F.col("file_id").isin(*self.names))
-        return named.join(F.broadcast(self.keys), list(_FILE), "left_semi")
+        return of_files(records, self.keys, self.names)
 
 
 class RecordRows:

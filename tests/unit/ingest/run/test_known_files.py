@@ -1,6 +1,7 @@
 """What is noted of a file comes back as it was found."""
 
 import json
+import math
 
 import pytest
 
@@ -33,3 +34,17 @@ def test_what_is_rarely_found_comes_back_from_text(said):
         "/logs/a.log", "a.log", said.pop("member", None), said.pop("compression", "none"), "x", "y", **said
     )
     assert _read(json.loads(json.dumps(_written(found)))) == found
+
+
+@pytest.mark.parametrize(
+    ("state", "size_bytes", "changed_at"),
+    [
+        ("7@1500000000@2500000000", 7, 2.5),
+        ("7@1500000000", 7, 1.5),
+        ("7@None", 7, math.inf),  # a file system that does not tell: never taken for settled
+        ("", 0, math.inf),
+    ],
+)
+def test_when_a_file_changed_is_known_only_where_its_file_system_tells(state, size_bytes, changed_at):
+    file = storage.ListedFile("/logs/a.log", "a.log", state=state)
+    assert (file.size_bytes, file.changed_at) == (size_bytes, changed_at)

@@ -55,8 +55,9 @@ def received_requests(state_changes: DataFrame, files: DataFrame, unordered: Dat
     controller that does, since an UpdateMetadata follows each LeaderAndIsr in its batch; ``stated_epoch`` is what the
     request's own lines name.
     """
-    lines = _broker_lines(state_changes, files, unordered)
-    connection = Window.partitionBy(*_CONNECTION).orderBy(*_FILE_ORDER)
+    # as one number: all lines of a log share what names it, by which they are sorted first
+    lines = _broker_lines(state_changes, files, unordered).withColumn("connection", F.xxhash64(*_CONNECTION))
+    connection = Window.partitionBy("connection").orderBy(*_FILE_ORDER)
     before = {name: F.lag(name).over(connection) for name in ("api", "correlation_id", "at")}
     is_first = (
         before["api"].isNull()
@@ -64,22 +65,21 @@ def received_requests(state_changes: DataFrame, files: DataFrame, unordered: Dat
         | (F.col("correlation_id") != before["correlation_id"])
         | (F.col("at") - before["at"] > SAME_REQUEST_US)
     )
-    runs = lines.withColumn("is_first", is_first).withColumn(
-        "run", F.last(F.when(F.col("is_first"), F.col("record_id")), ignorenulls=True).over(connection)
-    )
-    return _with_epochs(_whole(runs.groupBy(*_CONNECTION, "run").agg(*_of_run())))
+    runs = lines.withColumn("is_first", is_first).withColumn("number", F.count_if("is_first").over(connection))
+    return _with_epochs(_whole(runs.groupBy("connection", "number").agg(*_of_run())))
 
 
 def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
     event, step = F.col("event_type"), F.col("step")
-    batch = F.coalesce(int_field("n_partitions"), F.try_add(int_field("n_added"), int_field("n_deleted")))
+    is_whole = F.col("topic").isNull()
+    # asked of few lines: a field is looked for among all of its line
+    counted = F.coalesce(int_field("n_partitions"), F.try_add(int_field("n_added"), int_field("n_deleted")))
+    batch, known_epoch = (F.when(is_whole, value) for value in (counted, int_field("known_controller_epoch")))
     lines = state_changes.where(
         event.isin(*BROKER_LINES) & F.col("correlation_id").isNotNull() & F.col("controller_id").isNotNull()
     ).withColumn("step", _by_event_type({event_type: step for event_type, (_, step) in BROKER_LINES.items()}))
-    is_line = step.isin(Step.RECEIVED, Step.CACHED) & F.col("topic").isNotNull()
-    is_batch = (
-        ((step == Step.RECEIVED) | (event == EventType.METADATA_BATCH)) & batch.isNotNull() & F.col("topic").isNull()
-    )
+    is_line = step.isin(Step.RECEIVED, Step.CACHED) & ~is_whole
+    is_batch = ((step == Step.RECEIVED) | (event == EventType.METADATA_BATCH)) & batch.isNotNull()
     return (
         _in_file_order(lines, files, speaker(), unordered)
         .select(
@@ -87,11 +87,11 @@ def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFra
             speaker().alias("to_broker_id"),
             "controller_id",
             F.coalesce("controller_epoch", int_field("request_controller_epoch")).alias("epoch"),
-            int_field("known_controller_epoch").alias("known_epoch"),
+            known_epoch.alias("known_epoch"),
             _by_event_type({event_type: api for event_type, (api, _) in BROKER_LINES.items()}).alias("api"),
             "correlation_id",
             "step",
-            F.col("topic").isNull().alias("is_whole"),
+            is_whole.alias("is_whole"),
             F.when(is_batch, batch).alias("batch"),
             F.unix_micros("corrected_time").alias("at"),
             "record_id",
@@ -119,6 +119,8 @@ def _of_run() -> list[Column]:
         **{one.value: step == one for one in (Step.STARTED, Step.COMPLETED, Step.FAILED, Step.SKIPPED)},
     }
     return [
+        *(F.first(name).alias(name) for name in _CONNECTION),
+        F.max(F.when(F.col("is_first"), F.col("record_id"))).alias("run"),
         F.first("api").alias("api"),
         F.first("correlation_id").alias("correlation_id"),
         F.max("epoch").alias("controller_epoch"),

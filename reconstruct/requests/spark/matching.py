@@ -35,26 +35,30 @@ def match_marks(marks: DataFrame) -> DataFrame:
     placed = marks.withColumn(
         "at", F.when(F.col("is_receipt"), F.col("at") + CLOCK_SLACK_US).otherwise(F.col("at"))
     ).repartition("connection", "place")
-    exact = _backwards(placed, ("connection", "place", "content")).withColumnsRenamed(
+    # sorted by the place first, of which there are most
+    group = ("place", "connection")
+    exact = _backwards(placed, (*group, "content")).withColumnsRenamed(
         {"is_matched": "is_exact", "number": "exact_number"}
     )
     repeated = F.col("is_receipt") & ~F.col("is_exact") & F.col("is_sent_at_all")
     left_over = exact.withColumns({"is_repeated": repeated, "is_left": ~F.col("is_exact") & ~repeated}).drop(
         "is_sent_at_all"
     )
-    loose = _backwards(left_over, ("connection", "place", "is_left"))
-    is_loose = F.col("is_left") & F.col("is_matched")
-    exactly = F.struct(F.lit(0).alias("round"), "content", F.col("exact_number").alias("k"))
-    loosely = F.struct(F.lit(1).alias("round"), F.lit(0).cast("bigint").alias("content"), F.col("number").alias("k"))
-    pair = F.when(F.col("is_exact"), exactly).when(is_loose, loosely)
-    of_pair = Window.partitionBy("connection", "place", "pair")
+    loose = _backwards(left_over, (*group, "is_left"))
+    is_exact, is_loose = F.col("is_exact"), F.col("is_left") & F.col("is_matched")
+    pair = {
+        "is_paired": is_exact | is_loose,
+        "of_content": F.when(is_exact, F.col("content")),
+        "k": F.when(is_exact, F.col("exact_number")).when(is_loose, F.col("number")),
+    }
+    of_pair = Window.partitionBy(*group, "is_exact", *pair)
     return (
-        loose.withColumn("pair", pair)
-        .withColumn("carried", F.when(F.col("pair").isNotNull(), F.max("carried").over(of_pair)))
+        loose.withColumns(pair)
+        .withColumn("carried", F.when(F.col("is_paired"), F.max("carried").over(of_pair)))
         .groupBy("connection", "is_receipt", "ref")
         .agg(
             F.max("carried").alias("carried"),
-            F.bool_or(F.col("pair").isNotNull()).alias("is_matched"),
+            F.bool_or("is_paired").alias("is_matched"),
             F.bool_or("is_repeated").alias("is_repeated"),
             F.first("facts", ignorenulls=True).alias("facts"),
         )
@@ -63,32 +67,38 @@ def match_marks(marks: DataFrame) -> DataFrame:
 
 def _backwards(marks: DataFrame, key: tuple[str, ...]) -> DataFrame:
     """Each mark with ``is_matched`` and ``number``, the same for the two marks of a pair; ``is_sent_at_all``."""
-    group = Window.partitionBy(*key)
-    back = group.orderBy(F.col("at").desc(), F.col("is_receipt").desc(), "ref")
-    waiting = F.sum(F.when(F.col("is_receipt"), 1).otherwise(-1)).over(_rows(back))
+    back = Window.partitionBy(*key).orderBy(F.col("at").desc(), F.col("is_receipt").desc(), "ref")
+    is_receipt, is_sent = F.col("is_receipt"), (~F.col("is_receipt")).cast("int")
     counted = marks.withColumns(
-        {"waiting": waiting, "receipts": F.sum(F.col("is_receipt").cast("int")).over(_rows(back))}
-    )
-    lowest = F.least(F.lit(0), F.coalesce(F.min("waiting").over(_rows(back, -1)), F.lit(0)))
-    taken = counted.withColumn("is_taken", ~F.col("is_receipt") & (F.col("waiting") >= lowest))
-    numbered = taken.withColumns(
         {
-            "taken": F.sum(F.col("is_taken").cast("int")).over(_rows(back)),
-            "all_taken": F.sum(F.col("is_taken").cast("int")).over(group),
-            "is_sent_at_all": F.max(~F.col("is_receipt")).over(group),
+            "sent": F.sum(is_sent).over(_rows(back)),
+            "waiting": F.sum(F.when(is_receipt, 1).otherwise(-1)).over(_rows(back)),
+            "all_sent": F.sum(is_sent).over(_all_rows(back)),
         }
     )
-    is_receipt = F.col("is_receipt")
-    return numbered.withColumns(
+    # what is sent when fewer were waiting than ever before, or none, finds no receipt
+    lowest = counted.withColumns(
+        {"lowest": F.min("waiting").over(_rows(back, -1)), "lowest_of_all": F.min("waiting").over(_all_rows(back))}
+    )
+    found = F.least(F.lit(0), "lowest", "waiting")
+    number = F.col("sent") + F.when(is_receipt, F.col("waiting")).otherwise(found)
+    is_taken = F.col("waiting") >= F.least(F.lit(0), "lowest")
+    all_taken = F.col("all_sent") + F.least(F.lit(0), "lowest_of_all")
+    return lowest.withColumns(
         {
-            "is_matched": F.when(is_receipt, F.col("receipts") <= F.col("all_taken")).otherwise(F.col("is_taken")),
-            "number": F.when(is_receipt, F.col("receipts")).otherwise(F.col("taken")),
+            "is_matched": F.when(is_receipt, number <= all_taken).otherwise(is_taken),
+            "number": number,
+            "is_sent_at_all": F.col("all_sent") > 0,
         }
-    ).drop("waiting", "receipts", "is_taken", "taken", "all_taken")
+    ).drop("sent", "waiting", "all_sent", "lowest", "lowest_of_all")
 
 
 def _rows(order: WindowSpec, last: int = 0) -> WindowSpec:
     return order.rowsBetween(Window.unboundedPreceding, last)
+
+
+def _all_rows(order: WindowSpec) -> WindowSpec:
+    return order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
 
 
 def tie(

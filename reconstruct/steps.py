@@ -238,10 +238,13 @@ class Run:
     def fold(self, step: Fold[Any], sources: Sources, facts: Mapping[str, Any]) -> Folded:
         """Do a fold for the keys that need it; write its tables of silver, offer those of gold, count its verdicts."""
         folded = self.folds.run(step, sources, facts)
-        if folded.is_any_new:
-            gold = [spec for spec in step.tables if spec.schema == "gold"]
+        gold = [spec for spec in step.tables if spec.schema == "gold"]
+        if not folded.is_any_new:
+            self.gold.leave(gold)
+        else:
             folded.write([spec for spec in step.tables if spec not in gold])
-            self.gold.offer_together([(spec, folded.rows(spec)) for spec in gold], partial(folded.write, gold))
+            offered = [(spec, folded.rows(spec), folded.rows_now(spec)) for spec in gold]
+            self.gold.offer_together(offered, partial(folded.write, gold))
         if step.judges:
             self.judgement.count(folded.judged)
         return folded
@@ -456,7 +459,7 @@ def _offer_incidents(run: Run) -> None:
     happened = run.stage.keep(incidents(found, run.histories, run.stage), "incidents")
     specs = (INCIDENTS, INCIDENT_EVENTS)
     write = partial(run.lake.overwrite_parts, happened, TABLE, specs)
-    run.gold.offer_together([(spec, rows_of(happened, spec)) for spec in specs], write)
+    run.gold.offer_together([(spec, rows_of(happened, spec), None) for spec in specs], write)
 
 
 def _offer_controllers(run: Run) -> None:

@@ -20,7 +20,8 @@ from ingest.lake.tables import TableSpec
 #: Where the newest refused rows lie, a Parquet folder per table.
 REFUSED: Final = "_refused"
 
-#: Given the lake as it would be, says in a sentence each what forbids it; nothing where it may be published.
+#: Given the lake as it would be, or of a table the rows alone that are not published yet, says in a sentence each what
+#: forbids it; nothing where it may be published. It holds no row against those of another key.
 Audit = Callable[[Lake], tuple[str, ...]]
 #: Replaces a table's rows in a lake by those given.
 Write = Callable[[Lake, DataFrame], None]
@@ -59,6 +60,7 @@ class Publication:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._rows: dict[str, DataFrame] = {}
+        self._unpublished: dict[str, DataFrame] = {}
         self._writes: dict[str, Write] = {}
         self._together: list[Callable[[], None]] = []
         self._one_by_one: set[str] = set()
@@ -69,12 +71,22 @@ class Publication:
         self._offer(spec, rows, write)
         self._one_by_one.add(spec.full_name)
 
-    def offer_together(self, offered: Sequence[tuple[TableSpec, DataFrame]], write: Callable[[], None]) -> None:
-        """Rows to replace all those of several tables. Where those of every cluster are published, ``write`` leads to
-        the same with less than writing one table after the other."""
-        for spec, rows in offered:
+    def offer_together(
+        self, offered: Sequence[tuple[TableSpec, DataFrame, DataFrame | None]], write: Callable[[], None]
+    ) -> None:
+        """Rows to replace all those of several tables, and those among them that are not published yet: all of some
+        keys; None where any may be. Where those of every cluster are published, ``write`` leads to the same with less
+        than writing one table after the other."""
+        for spec, rows, unpublished in offered:
             self._offer(spec, rows, None)
+            if unpublished is not None:
+                self._unpublished[spec.full_name] = self._lake.conformed(unpublished, spec)
         self._together.append(write)
+
+    def leave(self, specs: Sequence[TableSpec]) -> None:
+        """Tables whose rows are all published."""
+        for spec in specs:
+            self._unpublished[spec.full_name] = self._lake.spark.createDataFrame([], spec.struct)
 
     def _offer(self, spec: TableSpec, rows: DataFrame, write: Write | None) -> None:
         if spec.full_name in self._rows:
@@ -92,7 +104,7 @@ class Publication:
 
         Refused rows are written to ``LAKE/_refused/SCHEMA.TABLE`` as Parquet, in place of those refused before.
         """
-        problems = audit(Candidate(self._lake, self._rows))
+        problems = audit(Candidate(self._lake, self._rows | self._unpublished))
         if not problems:
             writes = list(self._together)
             writes += [partial(self._writes[name], self._lake, self._rows[name]) for name in sorted(self._one_by_one)]
@@ -100,10 +112,10 @@ class Publication:
             return Refused()
         refused = frozenset(self._broken(audit, sorted(clusters))) or frozenset(clusters)
         sound = frozenset(clusters) - refused
-        for name, rows in self._of(refused).items():
+        for name, rows in _of(self._rows, refused).items():
             rows.write.mode("overwrite").parquet(f"{self._lake.root}/{REFUSED}/{name}")
         if sound:
-            lake, of_sound = OfClusters(self._lake, sound), self._of(sound)
+            lake, of_sound = OfClusters(self._lake, sound), _of(self._rows, sound)
             side_by_side(lambda name: self._writes[name](lake, of_sound[name]), of_sound)
         return Refused(problems, refused)
 
@@ -111,11 +123,13 @@ class Publication:
         """Those of the clusters that the audit finds something in, by halves: no check compares clusters."""
         halves = clusters[: len(clusters) // 2], clusters[len(clusters) // 2 :]
         broken: list[str] = []
+        audited = self._rows | self._unpublished
         for half in filter(None, halves):
-            if audit(Candidate(OfClusters(self._lake, half), self._of(half))):
+            if audit(Candidate(OfClusters(self._lake, half), _of(audited, half))):
                 broken += half if len(half) == 1 else self._broken(audit, half)
         return broken
 
-    def _of(self, clusters: Collection[str]) -> dict[str, DataFrame]:
-        """What is offered of some clusters."""
-        return {name: rows.where(F.col("cluster_id").isin(sorted(clusters))) for name, rows in self._rows.items()}
+
+def _of(offered: Mapping[str, DataFrame], clusters: Collection[str]) -> dict[str, DataFrame]:
+    """What is offered of some clusters."""
+    return {name: rows.where(F.col("cluster_id").isin(sorted(clusters))) for name, rows in offered.items()}

@@ -53,6 +53,11 @@ class Fold(Generic[F_]):
     judges: bool = True
     beside: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Rows are replaced, and audited, key by key."""
+        if any(not set(self.key).issubset(spec.key) for spec in self.tables):
+            raise ValueError(f"{self.name}: a table whose key lacks some of {self.key}")
+
     @property
     def columns(self) -> dict[str, str]:
         """Of all rows that the fold gives, what is kept of each key among them."""
@@ -79,6 +84,10 @@ class Folded:
     def rows(self, spec: TableSpec) -> DataFrame:
         """All rows of one of the fold's tables."""
         return self._all(spec, rows_of(self.now, spec))
+
+    def rows_now(self, spec: TableSpec) -> DataFrame | None:
+        """The rows of the keys that were done now; None where all were."""
+        return None if self.redone is None else rows_of(self.now, spec)
 
     def write(self, specs: Sequence[TableSpec]) -> None:
         """Bring some of the fold's tables in line with :meth:`rows`."""

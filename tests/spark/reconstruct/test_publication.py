@@ -123,7 +123,7 @@ def test_a_cluster_that_is_refused_keeps_no_other_from_being_published(spark, la
     gold.offer(AVAILABILITY_INTERVALS, bent)
     overlaps = lake.read(LEADERSHIP_OVERLAPS)
     gold.offer(LEADERSHIP_OVERLAPS, overlaps, lambda given, _: own.append(given))
-    gold.offer_together([(LEADER_ELECTIONS, lake.read(LEADER_ELECTIONS))], lambda: own.append("all together"))
+    gold.offer_together([(LEADER_ELECTIONS, lake.read(LEADER_ELECTIONS), None)], lambda: own.append("all together"))
     refused = gold.publish(lambda candidate: audit_gold(candidate, lambda _: None), names)
     assert refused.clusters == {"c1", "c4"}
     (sentence,) = refused.problems
@@ -133,6 +133,21 @@ def test_a_cluster_that_is_refused_keeps_no_other_from_being_published(spark, la
     assert [given.cluster_ids for given in own] == [{"c0", "c2", "c3"}]
     kept_beside = spark.read.parquet(f"{lake.root}/{REFUSED}/{AVAILABILITY_INTERVALS.full_name}")
     assert {row["cluster_id"] for row in kept_beside.collect()} == {"c1", "c4"}
+
+
+@pytest.mark.parametrize("is_any_new", [True, False])
+def test_rows_that_are_published_already_are_not_audited_again(spark, published, is_any_new):
+    known, new = (spans(spark, ("offline", 0, 5, 6, [])).withColumn("topic", F.lit(topic)) for topic in ("a", "b"))
+    gold = Publication(published)
+    if is_any_new:
+        gold.offer_together([(AVAILABILITY_INTERVALS, known.unionByName(new), new)], lambda: None)
+    else:
+        published.overwrite(known, AVAILABILITY_INTERVALS)
+        gold.leave([AVAILABILITY_INTERVALS])
+    problems = gold.publish(lambda candidate: audit_gold(candidate, lambda _: None), ["c"]).problems
+    assert [sentence.split(" (")[0] for sentence in problems] == [
+        "gold.availability_intervals: evidence_not_empty is broken by 1 of 1"
+    ] * is_any_new
 
 
 def test_a_null_where_the_table_forbids_one_is_a_sentence_and_no_exception(spark, published):

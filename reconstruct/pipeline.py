@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ingest.lake.changes import changed_clusters
 from ingest.lake.delta import Lake, OfClusters, PinnedLake, side_by_side
+from ingest.lake.maintenance import put_tiny_files_together
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
 from ingest.lake.tables.kept import KEPT_TABLES
@@ -88,6 +89,7 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
         for name, together in STEPS:
             progress(name)
             side_by_side(lambda step: step(run), together)
+    put_tiny_files_together(lake, [*(spec for spec in TABLES.values() if spec.schema != "bronze"), *KEPT_TABLES])
     made = (*FOLDED_TABLES, DIVERGENCES, *OFFSET_TABLES, PROPAGATION_DELAYS, RECORDS_AT_RISK)
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
     report = ReconstructReport(

@@ -172,16 +172,28 @@ def begin(spark: SparkSession, path: str, metadata: Mapping[str, Any] | None = N
 
 
 def commit(
-    spark: SparkSession, transaction: Any, come: Iterable[Mapping[str, Any]], gone: Iterable[Any], *, replaces: bool
+    spark: SparkSession,
+    transaction: Any,
+    come: Iterable[Mapping[str, Any]],
+    gone: Iterable[Any],
+    *,
+    replaces: bool,
+    changes_rows: bool = True,
 ) -> None:
-    """End a transaction: files ``come``, as Delta's log writes them, and others, Delta's own objects, are ``gone``."""
+    """End a transaction: files ``come``, as Delta's log writes them, and others, Delta's own objects, are ``gone``.
+    Unless it ``changes_rows``, those that come hold the rows of those that are gone: what Delta calls OPTIMIZE."""
     jvm: Any = spark._jvm
     none, modes, now = jvm.scala.Option.empty(), jvm.org.apache.spark.sql.SaveMode, time.time_ns() // 10**6
-    actions = [_action(spark, {"add": file}) for file in come]
-    actions += [file.removeWithTimestamp(now, True) for file in gone]
-    operation = getattr(jvm.org.apache.spark.sql.delta, "DeltaOperations$Write")
-    mode = modes.Overwrite if replaces else modes.Append
-    transaction.commit(jvm.PythonUtils.toSeq(actions), operation(mode, *[none] * 8))
+    actions = [_action(spark, {"add": {**file, "dataChange": changes_rows}}) for file in come]
+    actions += [file.removeWithTimestamp(now, changes_rows) for file in gone]
+    operations, nothing = jvm.org.apache.spark.sql.delta, jvm.PythonUtils.toSeq([])
+    if changes_rows:
+        operation = getattr(operations, "DeltaOperations$Write")(
+            modes.Overwrite if replaces else modes.Append, *[none] * 8
+        )
+    else:
+        operation = getattr(operations, "DeltaOperations$Optimize")(nothing, nothing, True, none, False)
+    transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
 
 
 def files_of(transaction: Any) -> list[Any]:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from delta.tables import DeltaTable
 
 from ingest.lake.delta import Lake, side_by_side
+from ingest.lake.direct import NewFile, add_action, begin, commit, direct_folder, files_listed, write_files
 from ingest.lake.file_system import file_system_of
-from ingest.lake.pinned import newest_version
+from ingest.lake.pinned import newest_version, table_of_files
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.kept import INSPECTED_FILES, KEPT_TABLES
 
 #: Tables of fewer files are left as they are: to put them together costs more than to read them.
 FEWEST_FILES: Final = 8
+#: Files of fewer bytes are tiny: what one of many runs adds to a table.
+TINY_FILE_BYTES: Final = 1 << 20
+#: So many of them a table may have: each scan opens all of them, and of more files Spark's plan takes longer too.
+MOST_TINY_FILES: Final = 16
+#: Delta's checksum files list no more.
+_MOST_LISTED: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,49 @@ def maintain(
 def _compact(lake: Lake, spec: TableSpec) -> None:
     if _files_count(lake, spec) >= FEWEST_FILES:
         DeltaTable.forPath(lake.spark, lake.path(spec)).optimize().executeCompaction()
+
+
+def put_tiny_files_together(lake: Lake, specs: Iterable[TableSpec]) -> None:
+    """On one machine put the tiny files of each table that has many together, those of each cluster into one, in a
+    commit that changes no row: what run after run adds to is then read as what was written at once. Larger files stay
+    as they are."""
+    side_by_side(lambda spec: _put_tiny_together(lake, spec), [spec for spec in specs if lake.exists(spec)])
+
+
+def _put_tiny_together(lake: Lake, spec: TableSpec) -> None:
+    path = lake.path(spec)
+    folder = direct_folder(lake.spark, path)
+    if folder is None or not _tiny_files(newest_version(lake.spark, path).snapshot):
+        return
+    transaction = begin(lake.spark, path)
+    held = table_of_files(transaction.snapshot(), most_files=_MOST_LISTED)
+    if held is None:
+        return
+    come: list[NewFile] = []
+    gone: list[Any] = []
+    for files in _tiny_files(transaction.snapshot()):
+        names = {file.path() for file in files}
+        tiny = replace(held, files=[file for file in held.files if file.rpartition("/")[2] in names], is_tiny=True)
+        come += write_files(tiny.frame(lake.spark), folder, spec)
+        gone += files
+    commit(lake.spark, transaction, map(add_action, come), gone, replaces=False, changes_rows=False)
+
+
+def _tiny_files(snapshot: Any) -> list[list[Any]]:
+    """Those of a table that has many, by cluster: by its files is known of which clusters a table's rows changed. None
+    where no checksum file lists its files, of which there are more then."""
+    listed = files_listed(snapshot) or ()
+    tiny = [file for file in listed if file.size() < TINY_FILE_BYTES] if len(listed) > MOST_TINY_FILES else []
+    by_clusters: dict[tuple[str | None, ...], list[Any]] = {}
+    for file in tiny if len(tiny) > MOST_TINY_FILES else ():
+        by_clusters.setdefault(_clusters_of(file), []).append(file)
+    return [files for files in by_clusters.values() if len(files) > 1]
+
+
+def _clusters_of(file: Any) -> tuple[str | None, ...]:
+    """The first and the last of the clusters that its rows are of, as far as Delta's log says it."""
+    stats = json.loads(file.stats() or "{}")
+    return tuple(stats.get(ends, {}).get("cluster_id") for ends in ("minValues", "maxValues"))
 
 
 def _vacuum(lake: Lake, spec: TableSpec, keep_hours: float) -> None:

@@ -158,13 +158,14 @@ def pinned_table(spark: SparkSession, path: str, version: int | None = None) -> 
             snapshot = delta_log(spark, path).getSnapshotAt(version, none, none, False)
         except Py4JJavaError:
             return None
-        return _pinned(snapshot)
+        return table_of_files(snapshot)
     if not newest.is_asked:
-        newest.pinned, newest.is_asked = _pinned(newest.snapshot), True
+        newest.pinned, newest.is_asked = table_of_files(newest.snapshot), True
     return newest.pinned
 
 
-def _pinned(snapshot: Any) -> PinnedTable | None:
+def table_of_files(snapshot: Any, most_files: int = MOST_FILES) -> PinnedTable | None:
+    """A version of a table, Delta's own object; None as :func:`pinned_table` gives it."""
     checksum = snapshot.checksumOpt()
     if snapshot.version() < 0 or checksum.isEmpty() or checksum.get().allFiles().isEmpty():
         return None
@@ -173,7 +174,7 @@ def _pinned(snapshot: Any) -> PinnedTable | None:
     is_plain = (
         snapshot.protocol().minReaderVersion() == _PLAIN_READER and snapshot.metadata().partitionColumns().isEmpty()
     )
-    if not is_plain or count > MOST_FILES or count != checksum.get().numFiles():
+    if not is_plain or count > most_files or count != checksum.get().numFiles():
         return None
     folder = snapshot.deltaLog().dataPath().toString()
     named = [files.apply(index) for index in range(count)]

@@ -23,7 +23,9 @@ from ingest.files.inspected import Inspected
 from ingest.files.inspection import SPLIT_BYTES
 from ingest.files.not_of_kafka import in_words, not_of_kafka
 from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.maintenance import put_tiny_files_together
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, NOT_OF_KAFKA
+from ingest.lake.tables.kept import INSPECTED_FILES
 from ingest.readers.logs.times import BUDDHIST_YEARS, common_year, zone
 from ingest.run import reading
 from ingest.run.accounting import IngestError, keys_frame, text_frame
@@ -139,6 +141,7 @@ class Ingest:
         writer = Writer(lake, round_ends(owners), options.time_zone, options.kafka_version, progress)
         writer.take_out(earlier)
         rows = writer.take(taken)
+        put_tiny_files_together(lake, (*BRONZE_TABLES, INSPECTED_FILES))
         return _report(planned, rows, [*warnings, *of_histories, *_unfinished(planned), *_buddhist(planned)])
 
     def _inspect(self, found: Sequence[ListedFile]) -> list[Inspected]:

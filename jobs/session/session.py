@@ -56,6 +56,8 @@ LOCAL_CONFIG: Final[Mapping[str, str]] = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.files.maxPartitionBytes": "16m",
+    # a small file counts for less than 4 MiB: tables are of a few of them, and each task costs as much as some do
+    "spark.sql.files.openCostInBytes": "256k",
     # each broadcast table and each sort takes a whole page: by default up to 64 MiB of the driver's memory for one row
     "spark.buffer.pageSize": "2m",
     "spark.python.daemon.module": "reconstruct.engine.python_daemon",

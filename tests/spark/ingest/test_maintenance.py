@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from ingest.lake.delta import Lake
-from ingest.lake.maintenance import FEWEST_FILES, Upkeep, maintain
+from ingest.lake.changes import changed_clusters
+from ingest.lake.delta import UPKEEP, Lake, operations_since
+from ingest.lake.maintenance import (
+    FEWEST_FILES,
+    MOST_TINY_FILES,
+    TINY_FILE_BYTES,
+    Upkeep,
+    maintain,
+    put_tiny_files_together,
+)
+from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.quality import RUN_METRICS
 
 
@@ -51,6 +61,39 @@ def test_small_files_become_one_and_old_ones_stay_while_they_may_be_asked_for(wo
     assert (last.files_after, last.changed) == (1, True)
     assert last.stored_bytes_after < first.stored_bytes_before
     assert rows_of(worn) == before
+
+
+def test_tiny_files_of_many_runs_become_one_and_larger_ones_stay(spark, lake, monkeypatch):
+    def rows(begin, end):
+        values = {"run_id": "string(id)", "cluster_id": "'c'", "metric": "'m'", "subject": "'s'", "value": "double(id)"}
+        named = [f"{value} AS {name}" for name, value in values.items()]
+        return spark.range(begin, end).selectExpr(*named, "timestamp '2026-11-23 00:00:00' AS run_at")
+
+    def files():
+        return sorted(file["size"] for file in listed(lake))
+
+    lake.append(rows(0, 40_000).coalesce(1), RUN_METRICS)
+    (large,) = files()
+    assert large < TINY_FILE_BYTES
+    monkeypatch.setattr("ingest.lake.maintenance.TINY_FILE_BYTES", large)
+    for number in range(MOST_TINY_FILES + 1):
+        put_tiny_files_together(lake, [RUN_METRICS, DIVERGENCES])
+        assert len(files()) == 1 + number
+        lake.append(rows(number, number + 1), RUN_METRICS)
+    before, version = rows_of(lake), lake.newest_version(RUN_METRICS)
+    put_tiny_files_together(lake, [RUN_METRICS, DIVERGENCES])
+    assert len(files()) == 2
+    assert files()[-1] == large
+    assert rows_of(lake) == before == sorted(lake.read_at(RUN_METRICS, version).collect())
+    assert operations_since(lake, RUN_METRICS, version, version + 1) == {"OPTIMIZE"} < UPKEEP
+    assert changed_clusters(lake, {RUN_METRICS.full_name: version}, {RUN_METRICS.full_name: version + 1}) == frozenset()
+
+
+def listed(lake: Lake) -> list[dict]:
+    """The files of the newest version, as Delta's log adds them."""
+    version = lake.newest_version(RUN_METRICS)
+    checksum = Path(lake.path(RUN_METRICS), "_delta_log", f"{version:020d}.crc")
+    return json.loads(checksum.read_text(encoding="utf-8"))["allFiles"]
 
 
 def test_a_table_that_the_lake_lacks_is_left_out(spark, tmp_path):

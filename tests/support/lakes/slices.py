@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from ingest.lake import delta
+from ingest.lake import delta, maintenance
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from reconstruct.engine import staging
@@ -55,9 +55,10 @@ def _copy(source: Path, target: Path, size: int | None) -> None:
 
 
 def as_of_a_large_lake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept from run to run, and how rows are replaced, is as in a lake of gigabytes."""
+    """What is kept from run to run, and how rows are replaced, is as in a lake of gigabytes and of many runs."""
     monkeypatch.setattr(staging, "IN_MEMORY_BYTES", -1)
     monkeypatch.setattr(Lake, "REWRITTEN_BYTES", 0)
+    monkeypatch.setattr(maintenance, "MOST_TINY_FILES", 2)
 
 
 @contextmanager

@@ -65,9 +65,12 @@ def direct_folder(spark: SparkSession, path: str) -> str | None:
     return local_path(spark, path) if is_worth_it(spark) else None
 
 
-def write_file(batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, at: datetime) -> Iterator[NewFile]:
-    """Write the rows into one new file, none where there are none; ``at`` is our clock. Raises :class:`RowError`."""
-    with _OpenFile(folder, spec, at) as file:
+def write_file(
+    batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, at: datetime, *, is_new: bool = True
+) -> Iterator[NewFile]:
+    """Write the rows into one new file, none where there are none; ``at`` is our clock. Raises :class:`RowError`, but
+    of rows that the table has already."""
+    with _OpenFile(folder, spec, at, is_new=is_new) as file:
         for batch in batches:
             file.add(batch)
     yield from file.written
@@ -89,15 +92,15 @@ def write_parts(
         yield from file.written
 
 
-def write_files(rows: DataFrame, folder: str, spec: TableSpec) -> list[NewFile]:
+def write_files(rows: DataFrame, folder: str, spec: TableSpec, *, is_new: bool = True) -> list[NewFile]:
     """Have Spark's tasks write these rows of the table's columns, a file each; rows that Spark's driver has are written
     here. Raises as :func:`write_file` does."""
-    broken = _broken(spec)
+    broken = _broken(spec) if is_new else []
     at = datetime.now(UTC)
     checked = rows.select("*", F.coalesce(*broken).alias(_BROKEN)) if broken else rows
     if _is_local(checked):
-        return list(write_file(checked.toArrow().to_batches(), folder, spec, at))
-    return _by_tasks(checked, lambda batches: write_file(batches, folder, spec, at))
+        return list(write_file(checked.toArrow().to_batches(), folder, spec, at, is_new=is_new))
+    return _by_tasks(checked, lambda batches: write_file(batches, folder, spec, at, is_new=is_new))
 
 
 def write_files_of(
@@ -234,14 +237,14 @@ class _OpenFile:
     """A new file of a table while its rows come; there is none until there is a row. ``written`` holds it, once it is
     closed. ``among`` so many are open at once."""
 
-    def __init__(self, folder: str, spec: TableSpec, at: datetime, among: int = 1) -> None:
+    def __init__(self, folder: str, spec: TableSpec, at: datetime, among: int = 1, *, is_new: bool = True) -> None:
         self.written: list[NewFile] = []
         self._name = f"part-{uuid.uuid4()}.zstd.parquet"
         self._path = os.path.join(folder, self._name)
         self._spec, self._at, self._group_bytes = spec, at, _GROUP_BYTES // among
         self._schema = arrow_schema({column.name: column.type for column in spec.columns})
         self._wanted = {*spec.column_names, _BROKEN}
-        self._summary = _Summary(spec)
+        self._summary = _Summary(spec, is_new)
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
@@ -299,15 +302,15 @@ def _with_clock(rows: pa.Table, schema: pa.Schema, at: datetime) -> pa.Table:
 class _Summary:
     """What Delta's log says of a file: how many rows, and of some columns the least, the greatest and the NULLs."""
 
-    def __init__(self, spec: TableSpec) -> None:
-        self._spec = spec
+    def __init__(self, spec: TableSpec, is_new: bool) -> None:
+        self._spec, self._is_new = spec, is_new
         self._rows = 0
         self._nulls = dict.fromkeys(spec.filtered_columns, 0)
         self._least: dict[str, Any] = {}
         self._greatest: dict[str, Any] = {}
 
     def take(self, table: pa.Table) -> None:
-        for column in self._spec.columns:
+        for column in self._spec.columns if self._is_new else ():
             values = table.column(column.name)
             if not column.nullable and values.null_count:
                 raise RowError(f"{self._spec.full_name}.{column.name} is NULL in {values.null_count} rows")

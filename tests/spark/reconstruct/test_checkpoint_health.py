@@ -32,10 +32,10 @@ from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
 from reconstruct.engine.staging import staging
 from reconstruct.findings.verdicts import BROKEN, KEPT, Finding
+from reconstruct.inputs import shared_inputs
 from reconstruct.kept.record_rows import RecordRows
 from reconstruct.offsets.spark.context import offset_contexts
 from reconstruct.offsets.spark.observations import offset_observations
-from reconstruct.steps import shared_inputs
 from reconstruct.time.instants import to_datetime
 from tests.support.bends.checkpoint_files import BENDS
 from tests.support.evidence.checkpoints import plain_checkpoints

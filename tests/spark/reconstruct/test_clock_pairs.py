@@ -14,8 +14,8 @@ from ingest.lake.tables.events import ZNODE_CHANGES
 from ingest.lake.tables.kept import CLOCK_MARKS, KEPT_TABLES
 from reconstruct.clocks.spark.evidence import causal_pairs, tied, written_marks
 from reconstruct.engine import staging as staging_
+from reconstruct.inputs import clock_pairs
 from reconstruct.kept.last_run import versions
-from reconstruct.steps import _clock_pairs
 from tests.spark.reconstruct.test_record_rows import a_run, write
 from tests.support.lakes.rows import append, at
 
@@ -42,7 +42,7 @@ def test_a_write_that_came_or_went_makes_and_unmakes_its_pair(lake: Lake, monkey
         with a_run(lake, evidence, [CLOCK]) as (rows, _):
             lake.overwrite(wrote.where("false") if now is None else now, ZNODE_CHANGES)
             marks = lake.read(CLOCK_MARKS)
-            pairs = _clock_pairs(lake, rows, marks, {}).collect()
+            pairs = clock_pairs(lake, rows, marks, {}).collect()
             all_pairs = causal_pairs(tied(union([marks, written_marks(lake.read(ZNODE_CHANGES))]))).collect()
         assert sorted(map(str, pairs)) == sorted(map(str, all_pairs))
         found.append(len(pairs))

@@ -1,0 +1,106 @@
+"""What all steps of a run start from: clocks, records with corrected times, and incarnations of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from ingest.lake.delta import Lake, only, side_by_side
+from ingest.lake.plans import union
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables import bronze as b
+from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
+from ingest.lake.tables.kept import (
+    CLOCK_MARKS,
+    CLOCK_PAIRS,
+    CLOCKS,
+    CONTROLLER_MINUTES,
+    FILE_JUMPS,
+    GENERATIONS,
+    OFFSET_STATEMENTS,
+    TOPIC_NAMINGS,
+)
+from reconstruct.clocks.spark.evidence import causal_pairs, tied, written_marks
+from reconstruct.clocks.spark.step import as_printed, clocks_of, correcting, is_any_corrected, with_corrected_time
+from reconstruct.cluster.spark.incarnations import acted_minutes, cluster_generations, topic_incarnations, topic_namings
+from reconstruct.engine.staging import Staging
+from reconstruct.events.spark.line_order import jumps_of_files
+from reconstruct.kept.record_rows import RecordRows, differing
+from reconstruct.metadata_log.migration import Migration
+from reconstruct.metadata_log.spark.migration import before_take_over
+from reconstruct.offsets.spark.messages import offset_statements
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """``records``: ``bronze.log_records`` with ``corrected_time``; ``jumps``: the logs whose times jump back;
+    ``statements``: what the records say of offsets; ``minutes``: in which controllers acted. ``are_clocks_the_same``:
+    times were corrected so at the last run."""
+
+    clocks: DataFrame
+    records: DataFrame
+    jumps: DataFrame
+    incarnations: DataFrame
+    statements: DataFrame
+    minutes: DataFrame
+    are_clocks_the_same: bool
+
+
+def shared_inputs(
+    lake: Lake, stage: Staging, rows: RecordRows, marks: DataFrame, of_clusters: Mapping[str, Migration]
+) -> Inputs:
+    """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written; ``marks`` bound
+    the clocks, ``of_clusters`` are those that left ZooKeeper."""
+    printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
+    clocks = stage.keep(clocks_of(clock_pairs(lake, rows, marks, of_clusters), printed), "clocks")
+    are_clocks_the_same = rows.is_the_same(CLOCKS, clocks, correcting)
+    records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
+
+    def made(spec: TableSpec, make: Callable[[DataFrame], DataFrame], is_read_once: bool) -> DataFrame:
+        return rows.keep(spec, make, records, are_others_the_same=are_clocks_the_same, is_read_once=is_read_once)
+
+    of_records = (
+        (FILE_JUMPS, jumps_of_files, False),
+        (OFFSET_STATEMENTS, offset_statements, False),
+        (CONTROLLER_MINUTES, acted_minutes, True),
+    )
+    jumps, statements, minutes = side_by_side(lambda each: made(*each), of_records)
+    generations = cluster_generations(records, minutes, znodes, lake.read(b.INGESTED_FILES), jumps)
+    generations = stage.keep(generations, "generations") if rows.is_kept else generations
+    namings = rows.keep(
+        TOPIC_NAMINGS,
+        lambda some: topic_namings(some, generations),
+        records,
+        are_others_the_same=rows.is_the_same(GENERATIONS, generations) and are_clocks_the_same,
+        is_read_once=True,
+    )
+    incarnations = stage.keep(topic_incarnations(namings, znodes, metadata), "incarnations")
+    return Inputs(clocks, records, jumps, incarnations, statements, minutes, are_clocks_the_same)
+
+
+def clock_pairs(lake: Lake, rows: RecordRows, marks: DataFrame, of_clusters: Mapping[str, Migration]) -> DataFrame:
+    """The pairs that marks make, of log records and of what was written: of a lake that is not small those of marks
+    that came or went are made anew."""
+
+    def written(znodes: DataFrame, metadata: DataFrame) -> DataFrame:
+        return written_marks(before_take_over(znodes, of_clusters), metadata)
+
+    now = written(lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES))
+    sides = tied(union([marks, now]))
+    if not rows.is_kept:
+        return causal_pairs(sides)
+    changed = rows.differing(CLOCK_MARKS)
+    if changed is not None and rows.is_any_written(ZNODE_CHANGES, METADATA_CHANGES):
+        then = rows.as_they_were(ZNODE_CHANGES, METADATA_CHANGES)
+        # where a cluster has both it may have left ZooKeeper, and when may have been known otherwise
+        if then is None or of_clusters or not only(then[0], then[1].select("cluster_id")).isEmpty():
+            changed = None
+        else:
+            changed = union([changed, differing(written(*then), now)])
+    if changed is None:
+        lake.overwrite(causal_pairs(sides), CLOCK_PAIRS)
+    else:
+        rows.replace_keys(CLOCK_PAIRS, causal_pairs, sides, tied(changed).select("cluster_id", "tie"))
+    return lake.read(CLOCK_PAIRS)

@@ -37,6 +37,7 @@ from ingest.lake.tables.kept import (
     LOG_SPANS,
     MATCHED_REQUESTS,
     UNORDERED_LOGS,
+    UNRECOGNISED_MESSAGES,
 )
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from ingest.lake.tables.quorum import QUORUM_TIMELINE
@@ -57,7 +58,7 @@ from reconstruct.engine.rows import TABLE
 from reconstruct.engine.second_look import DATED_TABLES, second_look
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
-from reconstruct.events.spark.unrecognised import unrecognised_templates
+from reconstruct.events.spark.unrecognised import unrecognised_messages, unrecognised_templates
 from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.incidents.spark.effects import EFFECT_TABLES, effects
@@ -163,7 +164,9 @@ def write_znode_changes(run: Run) -> None:
 
 def write_unrecognised_templates(run: Run) -> None:
     """The messages that no shape knows."""
-    run.lake.overwrite(unrecognised_templates(*run.read(b.LOG_RECORDS, b.INGESTED_FILES)), UNRECOGNISED_TEMPLATES)
+    records, files = run.read(b.LOG_RECORDS, b.INGESTED_FILES)
+    messages = run.record_rows.keep(UNRECOGNISED_MESSAGES, unrecognised_messages, records, is_read_once=True)
+    run.lake.overwrite(unrecognised_templates(messages, files), UNRECOGNISED_TEMPLATES)
 
 
 def write_metadata_changes(run: Run) -> None:

@@ -231,6 +231,28 @@ CONTROLLER_MINUTES: Final = TableSpec(
     ),
 )
 
+UNRECOGNISED_MESSAGES: Final = TableSpec(
+    "kept",
+    "unrecognised_messages",
+    "one row per (log file, broker, source kind, logger, template) of messages that no shape knows",
+    (),
+    (
+        *_OF_FILE,
+        col("broker_id", "int", "Broker."),
+        required("source_kind", "string", "Kind of source."),
+        col("logger", "string", "Logger."),
+        required("template", "string", "The message, its values taken out."),
+        required("records_count", "bigint", "Records."),
+        col("first_event_time", "timestamp", "First of them, UTC."),
+        col("last_event_time", "timestamp", "Last of them, UTC."),
+        required(
+            "example",
+            "struct<event_time:timestamp,record_id:string,source_file:string,source_line:int,log_level:string>",
+            "First record by time and id.",
+        ),
+    ),
+)
+
 LOG_SPANS: Final = TableSpec(
     "kept",
     "log_spans",
@@ -337,6 +359,7 @@ RECORD_ROWS_TABLES: Final = (
     GENERATIONS,
     TOPIC_NAMINGS,
     CONTROLLER_MINUTES,
+    UNRECOGNISED_MESSAGES,
     LOG_SPANS,
     FILE_CONTROLLERS,
     UNORDERED_LOGS,

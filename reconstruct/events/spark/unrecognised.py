@@ -13,23 +13,37 @@ from ingest.shapes.templates import normalised_template
 
 UNKNOWN_VERSION: Final = "unknown"
 
-_CARRIED: Final = ("cluster_id", "broker_id", "source_kind", "logger", "log_level", "event_time")
-_PLACE: Final = ("record_id", "source_file", "source_line")
+_PLACE: Final = ("record_id", "source_file", "source_line", "log_level")
+_OF_FILE: Final = ("cluster_id", "file_id", "broker_id", "source_kind", "logger", "template")
 _GROUP: Final = ("cluster_id", "kafka_version", "source_kind", "logger", "template")
 
 
-def unrecognised_templates(records: DataFrame, files: DataFrame) -> DataFrame:
+def unrecognised_messages(records: DataFrame) -> DataFrame:
+    """Of each file of records (``bronze.log_records``) the templates of its messages: rows of
+    ``kept.unrecognised_messages``."""
+    unrecognised = records.where(F.col("event_type") == "unrecognised").select(
+        *_OF_FILE[:-1], "event_time", *_PLACE, "message"
+    )
+    schema = unrecognised.drop("message").schema.simpleString()[len("struct<") : -1] + ",template:string"
+    named = unrecognised.mapInArrow(_with_templates, schema)
+    return named.groupBy(*_OF_FILE).agg(
+        F.count("*").alias("records_count"),
+        F.min("event_time").alias("first_event_time"),
+        F.max("event_time").alias("last_event_time"),
+        F.min(F.struct("event_time", *_PLACE)).alias("example"),
+    )
+
+
+def unrecognised_templates(messages: DataFrame, files: DataFrame) -> DataFrame:
     """One row per (``cluster_id``, ``kafka_version``, ``source_kind``, ``logger``, ``template``).
 
-    ``records`` are ``bronze.log_records``, ``files`` ``bronze.ingested_files``. The version is that which any log of
-    the broker states, several with commas between, :data:`UNKNOWN_VERSION` where none does; ``logger`` is empty where
-    the layout prints none. The example is the first record, by time and id.
+    ``messages`` are :func:`unrecognised_messages`, ``files`` ``bronze.ingested_files``. The version is that which any
+    log of the broker states, several with commas between, :data:`UNKNOWN_VERSION` where none does; ``logger`` is empty
+    where the layout prints none. The example is the first record, by time and id.
     """
-    unrecognised = records.where(F.col("event_type") == "unrecognised").select(*_CARRIED, *_PLACE, "message")
-    schema = unrecognised.drop("message").schema.simpleString()[len("struct<") : -1] + ",template:string"
-    named = unrecognised.mapInArrow(_with_templates, schema).join(F.broadcast(_versions(files)), _BROKER, "left")
     return (
-        named.withColumns(
+        messages.join(F.broadcast(_versions(files)), _BROKER, "left")
+        .withColumns(
             {
                 "kafka_version": F.coalesce("kafka_version", F.lit(UNKNOWN_VERSION)),
                 "logger": F.coalesce("logger", F.lit("")),
@@ -37,10 +51,10 @@ def unrecognised_templates(records: DataFrame, files: DataFrame) -> DataFrame:
         )
         .groupBy(*_GROUP)
         .agg(
-            F.count("*").alias("records_count"),
-            F.min("event_time").alias("first_event_time"),
-            F.max("event_time").alias("last_event_time"),
-            F.min(F.struct("event_time", *_PLACE, "log_level")).alias("example"),
+            F.sum("records_count").alias("records_count"),
+            F.min("first_event_time").alias("first_event_time"),
+            F.max("last_event_time").alias("last_event_time"),
+            F.min("example").alias("example"),
         )
         .select(
             *_GROUP,

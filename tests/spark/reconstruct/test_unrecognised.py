@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ingest.lake.tables import bronze
-from reconstruct.events.spark.unrecognised import unrecognised_templates
+from reconstruct.events.spark.unrecognised import unrecognised_messages, unrecognised_templates
 
 
 def at(second: int) -> datetime:
@@ -15,10 +15,11 @@ def at(second: int) -> datetime:
 def test_templates_are_counted_per_version_and_logger(spark):
     columns = "cluster_id string, broker_id int, source_kind string, logger string, log_level string, message string"
     columns += ", event_time timestamp, event_type string, record_id string, source_file string, source_line int"
+    columns += ", file_id string"
 
     def record(number, broker_id, message, logger="kafka.X", event_type="unrecognised"):
         place = (f"r{number}", f"broker-{broker_id}/server.log", number)
-        return ("c", broker_id, "server_log", logger, "INFO", message, at(number), event_type, *place)
+        return ("c", broker_id, "server_log", logger, "INFO", message, at(number), event_type, *place, f"f{number}")
 
     records = spark.createDataFrame(
         [
@@ -34,7 +35,7 @@ def test_templates_are_counted_per_version_and_logger(spark):
         [("c", 1, "3.9.1"), ("c", 1, None), ("c", 2, "3.9.1"), ("c", 2, "3.8.0"), ("c", None, "1.1.1")],
         "cluster_id string, broker_id int, kafka_version string",
     )
-    found = unrecognised_templates(records, files).orderBy("example_record_id").collect()
+    found = unrecognised_templates(unrecognised_messages(records), files).orderBy("example_record_id").collect()
     template = "moved <partition> to <path>"
     assert [
         (row["kafka_version"], row["logger"], row["template"], row["records_count"], row["example_record_id"])

@@ -68,8 +68,8 @@ def direct_folder(spark: SparkSession, path: str) -> str | None:
 def write_file(
     batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, at: datetime, *, is_new: bool = True
 ) -> Iterator[NewFile]:
-    """Write the rows into one new file, none where there are none; ``at`` is our clock. Raises :class:`RowError`, but
-    of rows that the table has already."""
+    """Write the rows into one new file, none where there are none; ``at`` is our clock. Raises :class:`RowError` where
+    the table must not hold one; of rows that it holds already (not ``is_new``) nothing is asked."""
     with _OpenFile(folder, spec, at, is_new=is_new) as file:
         for batch in batches:
             file.add(batch)

@@ -97,7 +97,8 @@ def _put_tiny_together(lake: Lake, spec: TableSpec) -> None:
         # an earlier version of the table may have let rows in that this one would not
         come += write_files(tiny.frame(lake.spark), folder, spec, is_new=False)
         gone += files
-    commit(lake.spark, transaction, map(add_action, come), gone, replaces=False, changes_rows=False)
+    if gone:
+        commit(lake.spark, transaction, map(add_action, come), gone, replaces=False, changes_rows=False)
 
 
 def _tiny_files(snapshot: Any) -> list[list[Any]]:

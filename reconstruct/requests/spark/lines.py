@@ -65,7 +65,8 @@ def received_requests(state_changes: DataFrame, files: DataFrame, unordered: Dat
         | (F.col("correlation_id") != before["correlation_id"])
         | (F.col("at") - before["at"] > SAME_REQUEST_US)
     )
-    runs = lines.withColumn("is_first", is_first).withColumn("number", F.count_if("is_first").over(connection))
+    so_far = connection.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    runs = lines.withColumn("is_first", is_first).withColumn("number", F.count_if("is_first").over(so_far))
     return _with_epochs(_whole(runs.groupBy("connection", "number").agg(*_of_run())))
 
 
@@ -205,13 +206,13 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
     )
     is_sent = F.col("api").isNotNull()
     place = F.struct(*_FILE_ORDER)
-    earlier = log.rowsBetween(Window.unboundedPreceding, -1)
+    so_far, earlier = (log.rowsBetween(Window.unboundedPreceding, last) for last in (Window.currentRow, -1))
     made = F.struct(place.alias("place"), "at")
     steps = lines.withColumns(
         {
             "is_first": is_sent & ~F.coalesce(same, F.lit(False)),
             "is_block": is_sent & ~F.coalesce(follows, F.lit(False)),
-            "decision": F.last(F.when(F.col("is_decision"), made), ignorenulls=True).over(log),
+            "decision": F.last(F.when(F.col("is_decision"), made), ignorenulls=True).over(so_far),
             "sent_before": F.last(F.when(is_sent, place), ignorenulls=True).over(earlier),
         }
     )
@@ -219,8 +220,8 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
     decided = F.struct(F.when(is_fresh, F.col("decision.at")).alias("at"))
     runs = steps.withColumns(
         {
-            "sent_ref": F.last(F.when(F.col("is_first"), F.col("record_id")), ignorenulls=True).over(log),
-            "decided": F.last(F.when(F.col("is_block"), decided), ignorenulls=True).over(log),
+            "sent_ref": F.last(F.when(F.col("is_first"), F.col("record_id")), ignorenulls=True).over(so_far),
+            "decided": F.last(F.when(F.col("is_block"), decided), ignorenulls=True).over(so_far),
         }
     )
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -119,8 +120,11 @@ def _clusters_of(file: Any) -> tuple[str | None, ...]:
 
 
 def _vacuum(lake: Lake, spec: TableSpec, keep_hours: float) -> None:
-    # each VACUUM is several Spark jobs: not for a folder that holds the newest version alone
-    if len(_stored_files(lake, spec)) > _files_count(lake, spec):
+    # each VACUUM is several Spark jobs: not for a folder that holds the newest version alone, or files that all stay
+    stored = _stored_files(lake, spec)
+    oldest_kept_ms = 1000 * (time.time() - 3600 * keep_hours)
+    is_any_old = any(status.getModificationTime() < oldest_kept_ms for status in stored)
+    if is_any_old and len(stored) > _files_count(lake, spec):
         DeltaTable.forPath(lake.spark, lake.path(spec)).vacuum(keep_hours)
 
 

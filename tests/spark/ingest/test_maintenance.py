@@ -57,7 +57,10 @@ def test_small_files_become_one_and_old_ones_stay_while_they_may_be_asked_for(wo
     assert first.stored_bytes_after > first.stored_bytes_before
     assert rows_of(worn) == before
     assert not upkeep(worn, 168).changed
+    assert operations_since(worn, RUN_METRICS, 1, 2) == {"OPTIMIZE"}
+    assert worn.newest_version(RUN_METRICS) == 2, "no VACUUM where all files stay"
     last = upkeep(worn, 0)
+    assert operations_since(worn, RUN_METRICS, 2, worn.newest_version(RUN_METRICS)) == {"VACUUM START", "VACUUM END"}
     assert files_of(worn) == 1
     assert (last.files_after, last.changed) == (1, True)
     assert last.stored_bytes_after < first.stored_bytes_before

@@ -76,12 +76,12 @@ def _backwards(marks: DataFrame, key: tuple[str, ...]) -> DataFrame:
             "all_sent": F.sum(is_sent).over(_all_rows(back)),
         }
     )
-    # what is sent when fewer were waiting than ever before, or none, finds no receipt
     lowest = counted.withColumns(
         {"lowest": F.min("waiting").over(_rows(back, -1)), "lowest_of_all": F.min("waiting").over(_all_rows(back))}
     )
-    found = F.least(F.lit(0), "lowest", "waiting")
-    number = F.col("sent") + F.when(is_receipt, F.col("waiting")).otherwise(found)
+    # as far as it is below zero: how many, so far, found no receipt
+    without = F.least(F.lit(0), "lowest", "waiting")
+    number = F.col("sent") + F.when(is_receipt, F.col("waiting")).otherwise(without)
     is_taken = F.col("waiting") >= F.least(F.lit(0), "lowest")
     all_taken = F.col("all_sent") + F.least(F.lit(0), "lowest_of_all")
     return lowest.withColumns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -23,8 +24,6 @@ FEWEST_FILES: Final = 8
 TINY_FILE_BYTES: Final = 1 << 20
 #: So many of them a table may have: each scan opens all of them, and of more files Spark's plan takes longer too.
 MOST_TINY_FILES: Final = 16
-#: Delta's checksum files list no more.
-_MOST_LISTED: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def _put_tiny_together(lake: Lake, spec: TableSpec) -> None:
     if folder is None or not _tiny_files(newest_version(lake.spark, path).snapshot):
         return
     transaction = begin(lake.spark, path)
-    held = table_of_files(transaction.snapshot(), most_files=_MOST_LISTED)
+    held = table_of_files(transaction.snapshot(), most_files=sys.maxsize)
     if held is None:
         return
     come: list[NewFile] = []
@@ -104,7 +103,7 @@ def _put_tiny_together(lake: Lake, spec: TableSpec) -> None:
 
 def _tiny_files(snapshot: Any) -> list[list[Any]]:
     """Those of a table that has many, by cluster: by its files is known of which clusters a table's rows changed. None
-    where no checksum file lists its files, of which there are more then."""
+    where the commit's own checksum file lists no files, as of a table of some fifty and more."""
     listed = files_listed(snapshot) or ()
     tiny = [file for file in listed if file.size() < TINY_FILE_BYTES] if len(listed) > MOST_TINY_FILES else []
     by_clusters: dict[tuple[str | None, ...], list[Any]] = {}

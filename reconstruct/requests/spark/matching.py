@@ -7,6 +7,10 @@ A controller keeps one request in flight on each connection, so that what it sen
 order, or, when the connection ends, not at all. Going back in time, each sent mark goes to the latest receipt that has
 none yet: the k-th from the end to the k-th from the end. A sent mark that finds no receipt waiting was not received; a
 receipt without a sent mark was sent again (the content was sent before, once), or never sent.
+
+What a log lost, or what was received twice, would so move all that is before it by one: a broker is told the same of a
+partition again whenever a broker starts. So each stretch of marks none of which is far from the next is looked at by
+itself.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ from pyspark.sql import functions as F
 #: How much later than its receipt a mark may claim to have been sent, clock against clock: µs.
 CLOCK_SLACK_US: Final = 250_000
 
-#: What is tied by its order alone is no further apart: µs.
+#: No request is under way for so long (a send thread tries again after ``controller.socket.timeout.ms``, 30 s, and ends
+#: with its broker's session): what is tied is no further apart, µs.
 TIED_WITHIN_US: Final = 600_000_000
 
 
@@ -67,9 +72,17 @@ def match_marks(marks: DataFrame) -> DataFrame:
 
 def _backwards(marks: DataFrame, key: tuple[str, ...]) -> DataFrame:
     """Each mark with ``is_matched`` and ``number``, the same for the two marks of a pair; ``is_sent_at_all``."""
-    back = Window.partitionBy(*key).orderBy(F.col("at").desc(), F.col("is_receipt").desc(), "ref")
+    order = F.col("at").desc(), F.col("is_receipt").desc(), F.col("ref")
+    whole = Window.partitionBy(*key).orderBy(*order)
     is_receipt, is_sent = F.col("is_receipt"), (~F.col("is_receipt")).cast("int")
-    counted = marks.withColumns(
+    in_stretches = marks.withColumns(
+        {
+            "is_begin": F.lag("at").over(whole) - F.col("at") > TIED_WITHIN_US,
+            "is_sent_at_all": F.bool_or(~is_receipt).over(_all_rows(whole)),
+        }
+    ).withColumn("stretch", F.count_if("is_begin").over(_rows(whole)))
+    back = Window.partitionBy(*key, "stretch").orderBy(*order)
+    counted = in_stretches.withColumns(
         {
             "sent": F.sum(is_sent).over(_rows(back)),
             "waiting": F.sum(F.when(is_receipt, 1).otherwise(-1)).over(_rows(back)),
@@ -87,10 +100,9 @@ def _backwards(marks: DataFrame, key: tuple[str, ...]) -> DataFrame:
     return lowest.withColumns(
         {
             "is_matched": F.when(is_receipt, number <= all_taken).otherwise(is_taken),
-            "number": number,
-            "is_sent_at_all": F.col("all_sent") > 0,
+            "number": F.shiftleft("stretch", 32) + number,
         }
-    ).drop("sent", "waiting", "all_sent", "lowest", "lowest_of_all")
+    ).drop("is_begin", "stretch", "sent", "waiting", "all_sent", "lowest", "lowest_of_all")
 
 
 def _rows(order: WindowSpec, last: int = 0) -> WindowSpec:

@@ -42,6 +42,7 @@ def again_and_again(batch: Callable[[int, int, int], list[Said]], lacking: str) 
 
 RECEIPT: Final = ("received", "started", "completed", "answered")
 METADATA: Final = ("sent metadata", "cached", "cached batch", "answered metadata")
+LATER_MS: Final = 1_260_000
 OLD_CONTROLLER: Final = (
     "[Broker id=2] Cached leader info PartitionState(controllerEpoch=3, leader=3, leaderEpoch=4, isr=[3], zkVersion=5,"
     " replicas=[2, 1], offlineReplicas=[]) for partition t-0 in response to UpdateMetadata request sent by controller 3"
@@ -102,6 +103,23 @@ STORIES: Final[dict[str, list[Said]]] = {
         *without(batch_1_1(60_000, 10, 5), "answered", "cached", "answered metadata"),
         *[said for said in batch_1_1(60_020, 11, 5) if said.name in (*RECEIPT, "cached", "answered metadata")],
         *batch_1_1(70_000, 13, 6),
+    ],
+    # twenty minutes later the same words, for another broker started
+    "the same words again": [*batch_1_1(60_000, 10, 5), *batch_1_1(LATER_MS, 12, 5)],
+    "the same words again, received twice": [
+        *batch_1_1(60_000, 10, 5),
+        *without(batch_1_1(LATER_MS, 12, 5), "answered", "answered metadata"),
+        *[said for said in batch_1_1(LATER_MS + 20, 14, 5) if said.name in (*RECEIPT, *METADATA[1:])],
+    ],
+    "the same words again, their sending lost": [
+        *batch_1_1(60_000, 10, 5),
+        *without(batch_1_1(LATER_MS, 12, 5), "sent", "sent metadata"),
+    ],
+    "the same words again, not received before": [
+        *without(batch_1_1(60_000, 10, 5), *RECEIPT),
+        *batch_1_1(70_000, 12, 6),
+        *batch_1_1(LATER_MS, 14, 5),
+        *[said for said in batch_1_1(LATER_MS + 20, 16, 5) if said.name in (*RECEIPT, *METADATA[1:])],
     ],
     # the broker registered anew: its connection counts from 10 again
     "ids begin anew": [*batch_1_1(60_000, 10, 5), *batch_1_1(63_000, 10, 6)],
@@ -223,6 +241,10 @@ def told(judged: Judged, name: str) -> list[tuple[Any, ...]]:
     return [tuple(row[column] for column in columns) for row in rows]
 
 
+def by_kind(judged: Judged, name: str) -> list[Any]:
+    return sorted(judged.delays[name], key=lambda row: (row["request_kind"], row["received_at"]))
+
+
 def found(judged: Judged, name: str) -> list[tuple[str, str, str]]:
     return sorted((row["rule_id"], row["divergence_type"], row["severity"]) for row in judged.findings[name])
 
@@ -299,6 +321,21 @@ def test_a_request_that_is_sent_again_accuses_nobody(judged: Judged) -> None:
         (11, True),
         (13, True),
     ]
+
+
+def test_the_same_words_are_tied_to_their_own_sending(judged: Judged) -> None:
+    def delays(name: str) -> list[tuple[int, int | None]]:
+        story = f"the same words again{name}"
+        assert found(judged, story) == []
+        return [(row["correlation_id"], row["sent_to_received_ms"]) for row in by_kind(judged, story)]
+
+    assert delays("") == [(10, 4), (12, 4), (11, 8), (13, 8)]
+    assert delays(", received twice") == [(10, 4), (12, None), (14, 24), (11, 8), (13, None), (15, 28)]
+    assert delays(", their sending lost") == [(10, 4), (12, None), (11, 8), (13, None)]
+
+
+def test_a_request_that_was_not_received_is_none_of_its_words_later(judged: Judged) -> None:
+    assert found(judged, "the same words again, not received before") == [("R23", "request_not_received", "warning")]
 
 
 def test_correlation_ids_that_begin_anew_are_other_requests(judged: Judged) -> None:

@@ -25,6 +25,7 @@ from reconstruct.requests.spark.connections import with_failed_connections
 from reconstruct.requests.spark.lines import LINE_COUNTS, UNORDERED_COLUMNS, received_requests, sent_requests
 from reconstruct.requests.spark.matching import (
     CLOCK_SLACK_US,
+    UNDER_WAY_US,
     connection_of,
     correlation_mark,
     match_marks,
@@ -187,21 +188,23 @@ def _with_answers(requests: DataFrame, answers: DataFrame) -> DataFrame:
     """Requests with their answers; an answer whose request left no line is a row of its own.
 
     A connection has one request in flight: an answer belongs to the request of its correlation id just before it, ids
-    beginning anew. It prints the epoch that its controller has by then: 0 where it has resigned.
+    beginning anew, and no later than that can be under way. It prints the epoch that its controller has by then: 0
+    where it has resigned.
     """
     given = ("acknowledged_at", "acknowledged_ref", "response_error")
-    rows = requests.unionByName(answers, allowMissingColumns=True).withColumn(
-        "line", F.struct(F.col("acknowledged_at").isNotNull().alias("is_answer"), "controller_epoch", *given)
-    )
-    is_answer = F.col("line.is_answer")
     at = F.coalesce(F.col("acknowledged_at") + CLOCK_SLACK_US, "received_at", "sent_at")
-    of_id = Window.partitionBy(connection_of(*_PEER, "correlation_id")).orderBy(at, is_answer, _ref())
+    rows = requests.unionByName(answers, allowMissingColumns=True).withColumn(
+        "line",
+        F.struct(F.col("acknowledged_at").isNotNull().alias("is_answer"), at.alias("at"), "controller_epoch", *given),
+    )
+    of_id = Window.partitionBy(connection_of(*_PEER, "correlation_id")).orderBy("line.at", "line.is_answer", _ref())
     numbered = F.col("correlation_id").isNotNull()
 
     def fits(answer: Column, asked: Column) -> Column:
         epoch = answer["controller_epoch"]
         is_one = epoch.isNull() | (epoch == 0) | (epoch == asked["controller_epoch"])
-        return F.coalesce(numbered & answer["is_answer"] & ~asked["is_answer"] & is_one, F.lit(False))
+        is_near = answer["at"] - asked["at"] <= UNDER_WAY_US
+        return F.coalesce(numbered & answer["is_answer"] & ~asked["is_answer"] & is_one & is_near, F.lit(False))
 
     neighbours = rows.withColumns({"then": F.lead("line").over(of_id), "first": F.lag("line").over(of_id)})
     answered = fits(F.col("then"), F.col("line"))

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
 from reconstruct.events.spark.fields import int_field, speaker, text_field
 from reconstruct.requests.evidence import APPLIED_STEPS, BROKER_LINES, LEADER_AND_ISR, SENT_LINES, UPDATE_METADATA, Step
-from reconstruct.requests.spark.matching import batch_mark, correlation_mark, line_mark
+from reconstruct.requests.spark.matching import UNDER_WAY_US, batch_mark, correlation_mark, line_mark
 
 #: Lines of one connection that are further apart belong to two requests, though they print one correlation id: µs.
 SAME_REQUEST_US: Final = 10_000_000
@@ -52,8 +52,9 @@ def received_requests(state_changes: DataFrame, files: DataFrame, unordered: Dat
     ``received_ref`` is the id of its first record; ``marks`` are its lines, as ``(place, content, at)``; ``position``
     is where, in the broker's files, it was first acted upon (inside of the lock that orders requests); NULL where it
     was not. From Kafka 2.6 the lines of level INFO name no controller epoch: it is that of the next request of the same
-    controller that does, since an UpdateMetadata follows each LeaderAndIsr in its batch; ``stated_epoch`` is what the
-    request's own lines name.
+    controller that does, since an UpdateMetadata follows each LeaderAndIsr in its batch, or of the one before, no
+    further off than :data:`~reconstruct.requests.spark.matching.UNDER_WAY_US`; ``stated_epoch`` is what the request's
+    own lines name.
     """
     # as one number: all lines of a log share what names it, by which they are sorted first
     lines = _broker_lines(state_changes, files, unordered).withColumn("connection", F.xxhash64(*_CONNECTION))
@@ -175,10 +176,14 @@ def _lacking(counted: Column) -> Column:
 def _with_epochs(requests: DataFrame) -> DataFrame:
     connection = Window.partitionBy(*_CONNECTION)
     forwards, backwards = connection.orderBy("begin"), connection.orderBy(F.col("begin").desc())
-    epoch = F.coalesce(
-        F.last("controller_epoch", ignorenulls=True).over(backwards),
-        F.last("controller_epoch", ignorenulls=True).over(forwards),
-    )
+    stated = F.when(F.col("controller_epoch").isNotNull(), F.struct("controller_epoch", "received_at"))
+
+    def of_near(order: WindowSpec) -> Column:
+        found = F.last(stated, ignorenulls=True).over(order)
+        is_near = F.abs(found["received_at"] - F.col("received_at")) <= UNDER_WAY_US
+        return F.when(is_near, found["controller_epoch"])
+
+    epoch = F.coalesce(of_near(backwards), of_near(forwards))
     return requests.withColumns({"stated_epoch": F.col("controller_epoch"), "controller_epoch": epoch})
 
 
@@ -187,7 +192,8 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
 
     From 0.9 to 2.5 several UpdateMetadata requests may stand in one stretch: nothing tells them apart on this side.
     ``sent_at`` is its last line, printed just before the request is queued; ``decided_at`` the last decision between
-    the batch before and this one; ``lacking_sent`` how many lines fewer it has than its own count.
+    the batch before and this one, no longer ago than a request can be under way; ``lacking_sent`` how many lines fewer
+    it has than its own count.
     """
     lines = _controller_lines(state_changes, files, unordered)
     log = Window.partitionBy("cluster_id", "controller_id").orderBy(*_FILE_ORDER)
@@ -217,6 +223,7 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
         }
     )
     is_fresh = F.col("sent_before").isNull() | (F.col("decision.place") > F.col("sent_before"))
+    is_fresh &= F.col("at") - F.col("decision.at") <= UNDER_WAY_US
     decided = F.struct(F.when(is_fresh, F.col("decision.at")).alias("at"))
     runs = steps.withColumns(
         {

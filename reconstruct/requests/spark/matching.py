@@ -26,7 +26,7 @@ CLOCK_SLACK_US: Final = 250_000
 
 #: No request is under way for so long (a send thread tries again after ``controller.socket.timeout.ms``, 30 s, and ends
 #: with its broker's session): what is tied is no further apart, µs.
-TIED_WITHIN_US: Final = 600_000_000
+UNDER_WAY_US: Final = 600_000_000
 
 
 def match_marks(marks: DataFrame) -> DataFrame:
@@ -77,7 +77,7 @@ def _backwards(marks: DataFrame, key: tuple[str, ...]) -> DataFrame:
     is_receipt, is_sent = F.col("is_receipt"), (~F.col("is_receipt")).cast("int")
     in_stretches = marks.withColumns(
         {
-            "is_begin": F.lag("at").over(whole) - F.col("at") > TIED_WITHIN_US,
+            "is_begin": F.lag("at").over(whole) - F.col("at") > UNDER_WAY_US,
             "is_sent_at_all": F.bool_or(~is_receipt).over(_all_rows(whole)),
         }
     ).withColumn("stretch", F.count_if("is_begin").over(_rows(whole)))
@@ -119,7 +119,7 @@ def tie(
     """``rows`` that are both sides of pairs, with ``partner``: what the row of its pair that gives something gives.
 
     ``is_receipt`` is NULL for rows that take no part; ``is_tied`` says whether a row has a partner, no further off than
-    :data:`TIED_WITHIN_US`.
+    :data:`UNDER_WAY_US`.
     """
     names = [f"key_{number}" for number in range(len(key))]
     keyed = rows.withColumns(
@@ -133,7 +133,7 @@ def tie(
     ).withColumn("at", at + F.when(F.col("is_receipt"), CLOCK_SLACK_US).otherwise(0))
     paired = _backwards(keyed, (*names, "takes_part"))
     pair = Window.partitionBy(*names, "takes_part", "is_matched", "number")
-    is_near = F.max("at").over(pair) - F.min("at").over(pair) <= TIED_WITHIN_US
+    is_near = F.max("at").over(pair) - F.min("at").over(pair) <= UNDER_WAY_US
     is_tied = F.col("takes_part") & F.col("is_matched") & is_near
     return paired.withColumns({"is_tied": is_tied, "partner": F.when(is_tied, F.max("gives").over(pair))}).drop(
         *names, "takes_part", "is_receipt", "at", "ref", "gives", "is_matched", "number", "is_sent_at_all"

@@ -121,6 +121,20 @@ STORIES: Final[dict[str, list[Said]]] = {
         *batch_1_1(LATER_MS, 14, 5),
         *[said for said in batch_1_1(LATER_MS + 20, 16, 5) if said.name in (*RECEIPT, *METADATA[1:])],
     ],
+    # what one log lost of a request, and what the other lost of one of its id twenty minutes later
+    "answered later": [
+        *without(batch_1_1(60_000, 10, 5), "answered", *METADATA),
+        *without(batch_1_1(LATER_MS, 10, 6), *RECEIPT[:3], *METADATA),
+    ],
+    "decided long before": [
+        *(said for said in batch_1_1(60_000, 10, 5) if said.name == "decided"),
+        *without(batch_1_1(LATER_MS, 10, 6), "decided"),
+    ],
+    # the UpdateMetadata request that names the epoch was lost, and the next is of another tenure
+    "epoch unknown at INFO": [
+        *(said for said in at_info(batch_3_9(60_000, 10, 5)) if said.name not in METADATA),
+        *bent(at_info(batch_3_9(LATER_MS, 10, 6)), "cached batch", "epoch 4", "epoch 5"),
+    ],
     # the broker registered anew: its connection counts from 10 again
     "ids begin anew": [*batch_1_1(60_000, 10, 5), *batch_1_1(63_000, 10, 6)],
     "old controller": [*twice(batch_1_1), Said(2, 80_000, OLD_CONTROLLER)],
@@ -336,6 +350,22 @@ def test_the_same_words_are_tied_to_their_own_sending(judged: Judged) -> None:
 
 def test_a_request_that_was_not_received_is_none_of_its_words_later(judged: Judged) -> None:
     assert found(judged, "the same words again, not received before") == [("R23", "request_not_received", "warning")]
+
+
+def test_what_is_long_before_or_after_is_of_another_request(judged: Judged) -> None:
+    answered = sorted(
+        (row["received_at"] is not None, row["acknowledged_at"] is not None) for row in judged.delays["answered later"]
+    )
+    assert answered == [(False, True), (True, False)]
+    assert {row["decided_at"] for row in judged.delays["decided long before"]} == {None}
+    epochs = sorted(
+        (row["received_at"].minute, row["correlation_id"], row["controller_epoch"])
+        for row in judged.delays["epoch unknown at INFO"]
+        if row["received_at"] is not None
+    )
+    assert epochs == [(1, 10, None), (21, 10, 5), (21, 11, 5)]
+    assert found(judged, "answered later") == [("R23", "request_not_answered", "info")]
+    assert found(judged, "decided long before") == found(judged, "epoch unknown at INFO") == []
 
 
 def test_correlation_ids_that_begin_anew_are_other_requests(judged: Judged) -> None:

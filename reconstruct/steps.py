@@ -83,6 +83,7 @@ from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import PARTITION_FOLD
 from reconstruct.quorum.spark.evidence import quorum_evidence
 from reconstruct.quorum.spark.step import quorum_timelines
+from reconstruct.requests.spark.bursts import of_slots, slotted, whole_bursts
 from reconstruct.requests.spark.connections import failed_connections
 from reconstruct.requests.spark.evidence import controller_requests, matched_requests, unordered_logs
 from reconstruct.requests.spark.step import counted_requests, judged_requests, lossy_logs, with_logs_known
@@ -273,8 +274,10 @@ def match_requests(run: Run) -> None:
     matched = run.record_rows.keep_of_keys(
         MATCHED_REQUESTS,
         lambda some: matched_requests(some, files, unordered),
-        events,
+        slotted(events),
         FILE_CONTROLLERS,
+        whole=whole_bursts,
+        of_keys=of_slots,
         are_others_the_same=are_alike,
     )
     failed = failed_connections(controllers, replication)

@@ -118,12 +118,15 @@ class RecordRows:
         records: DataFrame,
         keys_of_files: TableSpec,
         *,
+        whole: Callable[[DataFrame, DataFrame], DataFrame],
+        of_keys: Callable[[DataFrame, DataFrame], DataFrame] = only,
         are_others_the_same: bool = True,
     ) -> DataFrame:
-        """What ``make`` gives of all records of a key, wherever they are, in the columns of ``spec``: kept for the next
-        run; of a small lake made for this one alone. The key is what ``keys_of_files``, kept too, has beside the file:
-        made anew are the keys of which a file that changed has records, or had. ``are_others_the_same``: of keys that
-        have none there it gives what it gave."""
+        """What ``make`` gives of all records of some keys, wherever they are, in the columns of ``spec``: kept for the
+        next run; of a small lake made for this one alone. The key is what ``keys_of_files``, kept too, has beside the
+        file: made anew are the keys of which a file that changed has records, or had, and those that ``whole`` gives
+        beside them of all there are and were; ``of_keys`` are the records of keys. ``are_others_the_same``: of keys
+        that have none there it gives what it gave."""
         if not self.is_kept:
             return make(records)
         columns = keys_of_files.column_names
@@ -134,18 +137,24 @@ class RecordRows:
             return self._lake.read(spec)
         key = [name for name in columns if name != "file_id"]
         now = self._stage.keep(changed.of(records).select(*columns).distinct(), keys_of_files.name)
-        before = changed.of(self._lake.read(keys_of_files))
-        self.replace_keys(spec, make, records, now.unionByName(before).select(*key))
+        before = self._lake.read(keys_of_files)
+        every = before.unionByName(now).select(*key)
+        self.replace_keys(spec, make, records, whole(changed.of(before).unionByName(now).select(*key), every), of_keys)
         self._lake.replace_keys(now, changed.keys, keys_of_files)
         return self._lake.read(spec)
 
     def replace_keys(
-        self, spec: TableSpec, make: Callable[[DataFrame], DataFrame], records: DataFrame, keys: DataFrame
+        self,
+        spec: TableSpec,
+        make: Callable[[DataFrame], DataFrame],
+        records: DataFrame,
+        keys: DataFrame,
+        of_keys: Callable[[DataFrame, DataFrame], DataFrame] = only,
     ) -> None:
         """Have what ``make`` gives of the records of some keys in place of what the table has of these."""
         changed = self._stage.keep(keys.distinct(), f"changed_{spec.name}")
         if not changed.isEmpty():
-            self._lake.replace_keys(make(only(records, changed)), changed, spec)
+            self._lake.replace_keys(make(of_keys(records, changed)), changed, spec)
 
     def differing(self, spec: TableSpec) -> DataFrame | None:
         """The rows of files that changed which a table, written by now, has and had not when the last run ended, or had

@@ -274,12 +274,13 @@ LOG_SPANS: Final = TableSpec(
     ),
 )
 
+_TIME_SLOT: Final = required("time_slot", "bigint", "Twelve minutes of corrected time, counted from 1970.")
 FILE_CONTROLLERS: Final = TableSpec(
     "kept",
     "file_controllers",
-    "one row per (log file, controller that lines of a state-change log tell of)",
-    ("cluster_id", "controller_id", "file_id"),
-    (*_OF_FILE, col("controller_id", "int", "Controller; NULL where lines name none.")),
+    "one row per (log file, controller that lines of a state-change log tell of, time slot of these lines)",
+    ("cluster_id", "controller_id", "time_slot", "file_id"),
+    (*_OF_FILE, col("controller_id", "int", "Controller; NULL where lines name none."), _TIME_SLOT),
 )
 
 UNORDERED_LOGS: Final = TableSpec(
@@ -331,6 +332,7 @@ MATCHED_REQUESTS: Final = TableSpec(
         col("acknowledged_ref", "string", "Record of the answer."),
         col("stated_epoch", "int", "Controller epoch that its own lines name."),
         col("begin", _PLACE, "Place of its first line in the broker's files."),
+        _TIME_SLOT,
         col("acted_upon", _PLACE, "Place of the first line that acts upon it; of the first where none does."),
     ),
 )

@@ -21,6 +21,7 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import int_field, text_field
 from reconstruct.requests.evidence import UPDATE_METADATA, Request
+from reconstruct.requests.spark.bursts import slot_of, with_bursts
 from reconstruct.requests.spark.connections import with_failed_connections
 from reconstruct.requests.spark.lines import LINE_COUNTS, UNORDERED_COLUMNS, received_requests, sent_requests
 from reconstruct.requests.spark.matching import (
@@ -33,7 +34,7 @@ from reconstruct.requests.spark.matching import (
 )
 
 _CONNECTION: Final = ("cluster_id", "controller_id", "controller_epoch", "to_broker_id")
-_PEER: Final = ("cluster_id", "controller_id", "to_broker_id", "api")
+_PEER: Final = ("cluster_id", "controller_id", "to_broker_id", "api", "burst")
 
 _TYPES: Final = columns_of(Request)
 #: The fields of a request; instants are µs.
@@ -61,18 +62,21 @@ _FACTS: Final = {
 
 
 def matched_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
-    """One row per request, as the lines of one controller tell of it: rows of ``kept.matched_requests``. Those of
-    another controller make no difference.
+    """One row per request, as the lines of one burst of a controller tell of it: rows of ``kept.matched_requests``.
+    Those of another controller, or burst, make no difference.
 
     ``files`` is ``bronze.ingested_files``, for the order of a broker's files, ``unordered`` :func:`unordered_logs`.
     The lines are shuffled three times: by broker, by controller, and by connection and partition; what follows is a row
     per request.
     """
-    received = received_requests(state_changes, files, unordered)
+    lines = with_bursts(state_changes)
+    received = received_requests(lines, files, unordered)
     to_each = F.explode("to_broker_ids").alias("to_broker_id")
-    sent = sent_requests(state_changes, files, unordered).select("*", to_each).where("to_broker_id IS NOT NULL")
+    sent = sent_requests(lines, files, unordered).select("*", to_each).where("to_broker_id IS NOT NULL")
     requests = _requests(match_marks(_marks_of(sent, received)))
-    return _with_late_sendings(_with_answers(requests, _answers(state_changes)))
+    slot = slot_of(F.coalesce("received_at", "acknowledged_at", "sent_at"))
+    whole = _with_late_sendings(_with_answers(requests, _answers(lines)))
+    return whole.withColumn("time_slot", slot).drop("burst")
 
 
 def controller_requests(matched: DataFrame, failed: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
@@ -98,7 +102,7 @@ def unordered_logs(spark: SparkSession, clusters: Mapping[str, ClusterView]) -> 
 
 def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
     """The marks of both sides; what is known of a request stands in the first of its marks."""
-    connection = connection_of(*_CONNECTION, "api")
+    connection = connection_of(*_CONNECTION, "api", "burst")
     of_sending = {
         "partitions": F.coalesce("batch", "lines"),
         **{name: F.col(name) for name in _OF_SENDING},
@@ -143,7 +147,7 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
 def _facts(given: dict[str, Column]) -> Column:
     """What one side knows of a request; the other side's columns are NULL."""
     columns = (given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _FACTS.items())
-    return F.struct(*_CONNECTION, "api", "correlation_id", *columns)
+    return F.struct(*_CONNECTION, "api", "burst", "correlation_id", *columns)
 
 
 def _requests(matched: DataFrame) -> DataFrame:
@@ -172,6 +176,7 @@ def _answers(state_changes: DataFrame) -> DataFrame:
         .select(
             "cluster_id",
             "controller_id",
+            "burst",
             "controller_epoch",
             int_field("to_broker_id").alias("to_broker_id"),
             text_field("api").alias("api"),

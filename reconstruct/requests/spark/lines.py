@@ -30,7 +30,7 @@ _OTHER_STEPS: Final = (
     EventType.REPLICA_STATE_CHANGE_FAILED,
 )
 _FILE_ORDER: Final = ("file_start", "file_id", "time_order", "byte_offset", "event_id")
-_CONNECTION: Final = ("cluster_id", "to_broker_id", "controller_id")
+_CONNECTION: Final = ("cluster_id", "to_broker_id", "controller_id", "burst")
 #: How many lines of a broker say what of one request.
 LINE_COUNTS: Final = (
     "lines",
@@ -88,6 +88,7 @@ def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFra
             "cluster_id",
             speaker().alias("to_broker_id"),
             "controller_id",
+            "burst",
             F.coalesce("controller_epoch", int_field("request_controller_epoch")).alias("epoch"),
             known_epoch.alias("known_epoch"),
             _by_event_type({event_type: api for event_type, (api, _) in BROKER_LINES.items()}).alias("api"),
@@ -196,7 +197,7 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
     it has than its own count.
     """
     lines = _controller_lines(state_changes, files, unordered)
-    log = Window.partitionBy("cluster_id", "controller_id").orderBy(*_FILE_ORDER)
+    log = Window.partitionBy("cluster_id", "controller_id", "burst").orderBy(*_FILE_ORDER)
     names = ("api", "to_broker_ids", "correlation_id", "controller_epoch", "event_type", "at")
     before = {name: F.lag(name).over(log) for name in names}
     follows = before["api"].isNotNull() & (F.col("at") - before["at"] <= SAME_BATCH_US)
@@ -233,7 +234,7 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
     )
     return (
         runs.where(is_sent)
-        .groupBy("cluster_id", "controller_id", _request_key().alias("key"))
+        .groupBy("cluster_id", "controller_id", "burst", _request_key().alias("key"))
         .agg(
             F.min("sent_ref").alias("sent_ref"),
             *(F.first(name).alias(name) for name in ("api", "controller_epoch", "to_broker_ids", "correlation_id")),
@@ -278,6 +279,7 @@ def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: Dat
     return _in_file_order(lines, files, F.col("controller_id"), unordered).select(
         "cluster_id",
         "controller_id",
+        "burst",
         "controller_epoch",
         api.alias("api"),
         F.when(api.isNotNull(), F.sort_array(F.coalesce("to_broker_ids", F.array().cast("array<int>")))).alias(

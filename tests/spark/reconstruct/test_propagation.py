@@ -18,6 +18,7 @@ from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.requests.spark.bursts import of_slots, slotted, whole_bursts
 from reconstruct.requests.spark.connections import failed_connections
 from reconstruct.requests.spark.evidence import controller_requests, matched_requests, unordered_logs
 from reconstruct.requests.spark.step import counted_requests, judged_requests, lossy_logs, with_logs_known
@@ -135,6 +136,7 @@ STORIES: Final[dict[str, list[Said]]] = {
         *(said for said in at_info(batch_3_9(60_000, 10, 5)) if said.name not in METADATA),
         *bent(at_info(batch_3_9(LATER_MS, 10, 6)), "cached batch", "epoch 4", "epoch 5"),
     ],
+    "in another burst": [*batch_1_1(60_000, 10, 5), *batch_1_1(2 * LATER_MS, 10, 5), *batch_3_9(2 * LATER_MS, 20, 6)],
     # the broker registered anew: its connection counts from 10 again
     "ids begin anew": [*batch_1_1(60_000, 10, 5), *batch_1_1(63_000, 10, 6)],
     "old controller": [*twice(batch_1_1), Said(2, 80_000, OLD_CONTROLLER)],
@@ -366,6 +368,44 @@ def test_what_is_long_before_or_after_is_of_another_request(judged: Judged) -> N
     assert epochs == [(1, 10, None), (21, 10, 5), (21, 11, 5)]
     assert found(judged, "answered later") == [("R23", "request_not_answered", "info")]
     assert found(judged, "decided long before") == found(judged, "epoch unknown at INFO") == []
+
+
+def test_each_burst_of_lines_is_matched_as_it_is_beside_all_others(spark: Any) -> None:
+    logged, files = records(spark)
+    some = [name for name in STORIES if name.startswith(("the same words", "answered later", "in another burst"))]
+    logged = logged.where(F.col("cluster_id").isin(some))
+    changes = slotted(state_change_events(logged, logged_incarnations(logged))).persist()
+    slots = changes.select("cluster_id", "controller_id", "time_slot").distinct()
+    first, last = slots.agg(F.min("time_slot"), F.max("time_slot")).collect()[0]
+    assert last > first + 1
+
+    def texts(lines: Any) -> list[str]:
+        matched = matched_requests(lines, files, unordered_logs(spark, {}))
+        return [row[0] for row in matched.select(F.to_json(F.struct(*sorted(matched.columns)))).collect()]
+
+    late = whole_bursts(slots.where(f"time_slot = {last}"), slots)
+    assert {row["time_slot"] for row in late.collect()} == {last}
+    early = slots.where(f"time_slot < {last}")
+    apart = texts(of_slots(changes, late)) + texts(of_slots(changes, early))
+    assert sorted(apart) == sorted(texts(changes))
+    assert len(set(apart)) == len(apart) > 20
+    assert sum("in another burst" in text for text in apart) == 6
+    changes.unpersist()
+
+
+def test_a_burst_is_whole_whichever_of_its_slots_is_asked_for_though_its_lines_are_gone(spark: Any) -> None:
+    def slots(*rows: tuple[int | None, int]) -> Any:
+        given = [("c", controller_id, slot) for controller_id, slot in rows]
+        return spark.createDataFrame(given, "cluster_id string, controller_id int, time_slot bigint")
+
+    every = slots((1, 7), (1, 8), (1, 8), (1, 9), (1, 11), (2, 9), (2, 10), (None, 9))
+
+    def found(*rows: tuple[int | None, int]) -> list[tuple[int, int]]:
+        return sorted((row[1], row[2]) for row in whole_bursts(slots(*rows), every).collect())
+
+    assert found((1, 9)) == [(1, 7), (1, 8), (1, 9)]
+    assert found((1, 11), (2, 9), (2, 10), (None, 9)) == [(1, 11), (2, 9), (2, 10)]
+    assert found((3, 9)) == []
 
 
 def test_correlation_ids_that_begin_anew_are_other_requests(judged: Judged) -> None:

@@ -148,14 +148,21 @@ def test_rows_of_a_key_are_made_anew_where_a_file_that_changed_tells_or_told_of_
 
         def count(some: DataFrame) -> DataFrame:
             counts = [F.count("*").cast("int").alias("lines"), F.lit(run).alias("partitions")]
-            found = some.groupBy("cluster_id", "controller_id").agg(*counts)
+            found = some.groupBy("cluster_id", "controller_id", "time_slot").agg(*counts)
             return lake.read(MATCHED_REQUESTS).where("false").unionByName(found, allowMissingColumns=True)
 
-        rows = [("c", file_id, controller) for file_id, controllers in lines.items() for controller in controllers]
-        told = lake.spark.createDataFrame(rows, "cluster_id string, file_id string, controller_id int")
+        rows = [("c", file_id, controller, 0) for file_id, controllers in lines.items() for controller in controllers]
+        told = lake.spark.createDataFrame(
+            rows, "cluster_id string, file_id string, controller_id int, time_slot bigint"
+        )
         with a_run(lake, evidence, [clock]) as (of_run, are_clocks_the_same):
             found = of_run.keep_of_keys(
-                MATCHED_REQUESTS, count, told, FILE_CONTROLLERS, are_others_the_same=are_clocks_the_same
+                MATCHED_REQUESTS,
+                count,
+                told,
+                FILE_CONTROLLERS,
+                whole=lambda some, _: some.unionByName(some.where("controller_id = 5").replace(5, 6, "controller_id")),
+                are_others_the_same=are_clocks_the_same,
             )
             return {row["controller_id"]: (row["lines"], row["partitions"]) for row in found.collect()}
 
@@ -170,7 +177,7 @@ def test_rows_of_a_key_are_made_anew_where_a_file_that_changed_tells_or_told_of_
     write(lake, "b", 0, ingested=2)
     write(lake, "c", 0, ingested=2)
     lines = {"a": [1, 1, 6], "b": [2, 5, None, None], "c": [4]}
-    second = {1: (2, 2), 2: (1, 2), 4: (1, 2), 5: (1, 2), 6: (1, 1), None: (2, 2)}
+    second = {1: (2, 2), 2: (1, 2), 4: (1, 2), 5: (1, 2), 6: (1, 2), None: (2, 2)}  # 6 goes with 5
     assert kept(2, first, lines) == second
     evidence = versions(lake, (INGESTED_FILES,))
     # a file more, without lines

@@ -6,8 +6,8 @@ from ingest.lake.tables.kept import MATCHED_REQUESTS
 from reconstruct.engine.rows import columns_of
 from reconstruct.requests.evidence import Request
 
-#: By what each is put in order among those of its broker.
-ORDER = {"stated_epoch", "begin", "acted_upon"}
+#: By what each is put in order among those of its broker, and found again by the next run.
+ORDER = {"stated_epoch", "begin", "acted_upon", "time_slot"}
 #: What is known only beside all others, and is made anew in each run.
 OF_ALL = {
     "sequence",

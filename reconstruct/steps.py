@@ -312,8 +312,8 @@ def fold_each_partition(run: Run) -> None:
 
 def gather_offset_contexts(run: Run) -> None:
     """What the offsets of each cluster are judged beside."""
-    events, snapshots = run.read(REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS)
-    run.contexts = offset_contexts(run.views, events, snapshots, run.inputs.clocks)
+    events, snapshots, files = run.read(REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS, b.INGESTED_FILES)
+    run.contexts = offset_contexts(run.views, events, snapshots, files, run.inputs.clocks)
 
 
 def bound_offsets(run: Run) -> None:

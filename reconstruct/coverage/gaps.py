@@ -21,12 +21,10 @@ from itertools import pairwise
 from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
-from reconstruct.time.log_names import LogName, local_hour, log_name, period_span
+from reconstruct.time.log_names import LATE_US, LogName, local_hour, log_name, period_span
 
 UNREAD_FILE, MISSING_NUMBER = "unread_file", "missing_number"
 NO_LATER_FILE, MISSING_PERIOD = "no_later_file", "missing_period"
-#: An event's time is taken before the appender looks at its clock: so late, µs, a line may be in the next file.
-_LATE_US: Final = 1_000_000
 #: A ``server.log`` that wrote so many records in each hour around is not silent for an hour.
 HABIT_RECORDS: Final = 60
 _HOUR: Final = timedelta(hours=1)
@@ -99,7 +97,7 @@ def gaps(files: Sequence[LogFile], kinds: Sequence[str]) -> list[Gap]:
 def _is_covered(gap: Gap, read: Sequence[_Read]) -> bool:
     """Whether another file of the same kind, whatever its name, has lines in the gap."""
     return any(
-        one.file.source_kind == gap.source_kind and one.first < gap.end - _LATE_US and one.last > gap.start + _LATE_US
+        one.file.source_kind == gap.source_kind and one.first < gap.end - LATE_US and one.last > gap.start + LATE_US
         for one in read
     )
 
@@ -137,7 +135,7 @@ def _by_period(own: Sequence[tuple[LogFile, LogName]], mine: Sequence[_Read], ot
         if one.name.period is None or one.file.time_zone is None:
             continue
         span = period_span(one.name.period, one.name.length, one.file.time_zone)
-        if span is None or one.first < span[0] - _LATE_US or one.last > span[1] + _LATE_US:
+        if span is None or one.first < span[0] - LATE_US or one.last > span[1] + LATE_US:
             return  # named by another rule: when it was moved, say
         rolled[one.name.period, one.name.length] = one
         spans[one.name.period, one.name.length] = span
@@ -168,9 +166,9 @@ def _no_later(own: Sequence[tuple[LogFile, LogName]], newest: _Read, end: int, r
     is_there = any(name.period is None or (period is not None and name.period > period) for _, name in own)
     lived = max(one.last for one in read)
     kind = newest.file.source_kind
-    if is_there or lived <= end + _LATE_US:
+    if is_there or lived <= end + LATE_US:
         return
-    if not any(one.file.source_kind == kind and one.last > end + _LATE_US for one in read):
+    if not any(one.file.source_kind == kind and one.last > end + LATE_US for one in read):
         yield Gap(kind, newest.file.source_file, end, lived, NO_LATER_FILE)
 
 

@@ -13,8 +13,10 @@ becomes ``.2``, and the one beyond ``MaxBackupIndex`` goes. It skips no number, 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Final
 
 from ingest.readers.logs.times import common_year, zone
@@ -24,6 +26,8 @@ _PACKED: Final = re.compile(r"\.(gz|gzip|zst|xz|bz2|snappy|zip)$", re.IGNORECASE
 _PERIOD: Final = re.compile(r"\.(\d{4}-\d\d-\d\d(?:-\d\d)?)$")
 _NUMBER: Final = re.compile(r"\.(\d{1,4})$")
 _HOUR: Final = timedelta(hours=1)
+#: An event's time is taken before the appender looks at its clock: so late, µs, a line may be in the next file.
+LATE_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +83,49 @@ def local_hour(instant: int, zone_name: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return local.replace(minute=0, second=0, microsecond=0, tzinfo=None, fold=0)
+
+
+@dataclass(frozen=True, slots=True)
+class RolledFile:
+    """A file of a log with what it is called, its first and last instant (µs), and the zone of its times."""
+
+    file_id: str
+    source_file: str
+    first: int
+    last: int
+    time_zone: str | None
+
+
+def runs_of_files(files: Iterable[RolledFile]) -> list[list[str]]:
+    """Files of one broker's log, by id, between which there is no other: of periods that follow each other by their
+    names, and last the log itself, where it begins in the period after. Those of one period are copies.
+
+    A log of which any file has lines of another period is named by another rule, as by when it was moved, and has none.
+    """
+    periods: dict[tuple[str, timedelta], dict[datetime, list[str]]] = {}
+    unrolled: list[tuple[str, RolledFile]] = []
+    otherwise: set[str] = set()
+    for file in files:
+        name = log_name(file.source_file)
+        if name.period is None:
+            unrolled.append((name.base, file))
+        elif file.time_zone is not None:
+            span = period_span(name.period, name.length, file.time_zone)
+            if span is None or file.first < span[0] - LATE_US or file.last > span[1] + LATE_US:
+                otherwise.add(name.base)
+            periods.setdefault((name.base, name.length), {}).setdefault(name.period, []).append(file.file_id)
+    for base, file in unrolled:
+        hour = local_hour(file.first, file.time_zone or "")
+        if hour is not None:
+            periods.get((base, _HOUR), {}).setdefault(hour, []).append(file.file_id)
+    runs: list[list[str]] = []
+    for (base, length), named in sorted(periods.items()):
+        if base in otherwise:
+            continue
+        begins = sorted(named)
+        runs.append(list(named[begins[0]]))
+        for before, begin in pairwise(begins):
+            if begin - before != length:
+                runs.append([])
+            runs[-1] += named[begin]
+    return [run for run in runs if len(run) > 1]

@@ -17,8 +17,8 @@ _BEGIN: Final = re.compile(r"^\[\d{4}-\d\d-\d\d ")
 _FIRST_DAY: Final = "2026-11-21"
 #: By then the capture's last controller is elected: what was before, once more, would be of a cluster created again.
 _LAST_ELECTED: Final = f"[{_FIRST_DAY} 03:31:37"
-#: So much later what follows begins when the logs before it have just ended: no log has a gap.
-_LATER: Final = timedelta(seconds=75)
+#: Logs that follow tell of as many seconds as the first ones do, and are of the hours that follow.
+_LATER: Final = timedelta(hours=1)
 
 
 def first_day(folder: Path, copies: int) -> Path:

@@ -13,18 +13,22 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.settings import checkpoint_interval_us, session_timeout_us
 from reconstruct.cluster.view import ClusterView
+from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.kept.asking import ALWAYS, Asked, NotedMap, of_field
 from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us
 from reconstruct.offsets.evidence import LINE_TO_ACT_US, CheckpointSchedule
+from reconstruct.time.log_names import RolledFile, runs_of_files
 
 Span = tuple[int, int]
 
-#: Two files of one server.log no further apart than this are one log: longer, and a file between them may be missing.
+#: Two files of one server.log no further apart than this are one log: longer, and a file between them may be missing,
+#: unless their names say that there was none.
 JOINED_WITHIN_US: Final = 60_000_000
 #: A broker registers within this of its process's first line: a later registration is of a process not in the log.
 REGISTERED_WITHIN_US: Final = 60_000_000
@@ -64,18 +68,19 @@ def offset_contexts(
     views: Mapping[str, ClusterView],
     replication_events: DataFrame,
     snapshots: DataFrame,
+    ingested_files: DataFrame,
     segments: DataFrame | None = None,
 ) -> dict[str, OffsetContext]:
-    """By cluster id, from ``silver.replication_events`` and ``bronze.znode_snapshots``.
+    """By cluster id, from ``silver.replication_events``, ``bronze.znode_snapshots`` and ``bronze.ingested_files``.
 
     ``segments`` are those of every broker's clock, as :func:`reconstruct.clocks.spark.step.clocks_of` gives them, by
     which the events' times were corrected; without them every clock is taken to be right.
     """
-    needed = [_log_spans(replication_events), _session_spans(snapshots)]
+    needed = [_log_spans(replication_events), _session_spans(snapshots), _server_logs(ingested_files)]
     rows = [_by_cluster(found) for found in collect_all(needed if segments is None else [*needed, _clocks(segments)])]
     result = {}
     for cluster_id, view in views.items():
-        files, sessions, *timed = (found.get(cluster_id, ()) for found in rows)
+        files, sessions, logs, *timed = (found.get(cluster_id, ()) for found in rows)
         clocks = uncertain_clocks(row for segments_of in timed for row in segments_of).set_back(view.set_back)
         lived = _spans_by_broker(sessions)
         expired: dict[int, list[int]] = {}
@@ -94,7 +99,7 @@ def offset_contexts(
                 clocks.slack_us(broker),
                 [*(at for at, _ in view.process_starts.get(broker, ())), *expired.get(broker, ())],
             )
-            for broker, of_broker in _spans_by_broker(files).items()
+            for broker, of_broker in _spans_by_broker(with_runs(files, logs)).items()
         }
         result[cluster_id] = OffsetContext(view, covered, schedules, clocks)
     return result
@@ -112,6 +117,23 @@ def _spans_by_broker(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Span]]
     for row in rows:
         spans.setdefault(row["broker_id"], []).append((row["first_us"], row["last_us"]))
     return spans
+
+
+def with_runs(files: Iterable[Mapping[str, Any]], logs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The spans of files, and of each run of them by their names (:func:`~reconstruct.time.log_names.runs_of_files`)
+    one more: from its first event to its last."""
+    of_broker: dict[int, list[RolledFile]] = {}
+    for row in logs:
+        of_broker.setdefault(row["broker_id"], []).append(value_of(RolledFile, row))
+    spans = {row["file_id"]: (row["first_us"], row["last_us"]) for row in files}
+    runs: list[Mapping[str, Any]] = []
+    for broker_id, rolled in of_broker.items():
+        for run in runs_of_files(rolled):
+            held = [spans[file_id] for file_id in run if file_id in spans]
+            if held:
+                first, last = min(first for first, _ in held), max(last for _, last in held)
+                runs.append({"broker_id": broker_id, "first_us": first, "last_us": last})
+    return [*files, *runs]
 
 
 def uncertain_clocks(segments: Iterable[Mapping[str, Any]]) -> OffsetClocks:
@@ -167,6 +189,18 @@ def _log_spans(replication_events: DataFrame) -> DataFrame:
         F.min(at).alias("first_us"),
         F.max(at).alias("last_us"),
         F.collect_set(F.when(F.col("event_type").isin(*REGISTERS_AGAIN), at)).alias("expired_us"),
+    )
+
+
+def _server_logs(ingested_files: DataFrame) -> DataFrame:
+    """Each server.log that was read, as :class:`RolledFile`."""
+    is_read = (F.col("source_kind") == SourceKind.SERVER_LOG) & (F.col("status") == "ingested")
+    instants = {name: F.unix_micros(f"{name}_event_time") for name in ("first", "last")}
+    return (
+        ingested_files.where(is_read & F.col("broker_id").isNotNull())
+        .withColumns(instants)
+        .where("first IS NOT NULL AND last IS NOT NULL")
+        .select("cluster_id", "broker_id", *columns_of(RolledFile))
     )
 
 

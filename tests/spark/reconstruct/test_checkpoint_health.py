@@ -67,7 +67,7 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
             inputs.incarnations,
             inputs.statements,
         )
-        contexts = offset_contexts(views, lake.read(REPLICATION_EVENTS), lake.read(ZNODE_SNAPSHOTS))
+        contexts = offset_contexts(views, lake.read(REPLICATION_EVENTS), lake.read(ZNODE_SNAPSHOTS), files)
         found = checkpoint_findings(
             files,
             lake.read(REJECTED_RECORDS),

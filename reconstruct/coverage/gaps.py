@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
-from reconstruct.time.log_names import LATE_US, LogName, local_hour, log_name, period_span
+from reconstruct.time.log_names import LATE_US, LogName, local_hour, log_name, period_span, span_of_lines
 
 UNREAD_FILE, MISSING_NUMBER = "unread_file", "missing_number"
 NO_LATER_FILE, MISSING_PERIOD = "no_later_file", "missing_period"
@@ -134,9 +134,9 @@ def _by_period(own: Sequence[tuple[LogFile, LogName]], mine: Sequence[_Read], ot
     for one in mine:
         if one.name.period is None or one.file.time_zone is None:
             continue
-        span = period_span(one.name.period, one.name.length, one.file.time_zone)
-        if span is None or one.first < span[0] - LATE_US or one.last > span[1] + LATE_US:
-            return  # named by another rule: when it was moved, say
+        span = span_of_lines(one.name, one.first, one.last, one.file.time_zone)
+        if span is None:
+            return
         rolled[one.name.period, one.name.length] = one
         spans[one.name.period, one.name.length] = span
     if not rolled:

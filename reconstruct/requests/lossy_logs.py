@@ -38,7 +38,8 @@ def missing_lines(request: Request, cluster: ClusterView) -> Iterator[MissingLin
     ):
         if is_lacking and at is not None and ref is not None and cluster.logs_all(broker_id, at - _BEGUN_BEFORE_US, at):
             yield MissingLines(broker_id, at, (ref,))
-    if received is not None and sent is None and not request.is_repeated and shows_sending(request, cluster):
+    is_unsent = received is not None and sent is None and not (request.is_repeated or request.is_lost_before)
+    if received is not None and is_unsent and shows_sending(request, cluster):
         tenure = tenure_of(request, cluster)
         if tenure is not None and cluster.logs_all(request.controller_id, sendable_from(request, tenure), received):
             yield MissingLines(request.controller_id, received, request.evidence)

@@ -52,6 +52,7 @@ def absent_until(request: Request, cluster: ClusterView) -> int | None:
         or request.acknowledged_at is not None
         or request.controller_epoch is None
         or not request.partitions
+        or request.is_next_unsent
     ):
         return None  # brokers log nothing of a request without partitions
     until = first_of(sent, sent + LOST_AFTER_US, request.next_received_at)

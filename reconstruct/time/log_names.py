@@ -76,6 +76,13 @@ def period_span(begin: datetime, length: timedelta, zone_name: str) -> tuple[int
     return (start, end) if start < end else None
 
 
+def span_of_lines(name: LogName, first: int, last: int, zone_name: str) -> tuple[int, int] | None:
+    """The :func:`period_span` of a rolled file's name; None, too, where its lines, µs, are not of that period: it is
+    named by another rule, as by when it was moved."""
+    span = None if name.period is None else period_span(name.period, name.length, zone_name)
+    return None if span is None or first < span[0] - LATE_US or last > span[1] + LATE_US else span
+
+
 def local_hour(instant: int, zone_name: str) -> datetime | None:
     """The hour on the zone's clock that an instant (µs) falls into; None where the zone is not known."""
     try:
@@ -100,18 +107,17 @@ def runs_of_files(files: Iterable[RolledFile]) -> list[list[str]]:
     """Files of one broker's log, by id, between which there is no other: of periods that follow each other by their
     names, and last the log itself, where it begins in the period after. Those of one period are copies.
 
-    A log of which any file has lines of another period is named by another rule, as by when it was moved, and has none.
+    A log of which any file is named by another rule has none.
     """
     periods: dict[tuple[str, timedelta], dict[datetime, list[str]]] = {}
     unrolled: list[tuple[str, RolledFile]] = []
     otherwise: set[str] = set()
     for file in files:
         name = log_name(file.source_file)
-        if name.period is None:
+        if name.number == 0:
             unrolled.append((name.base, file))
-        elif file.time_zone is not None:
-            span = period_span(name.period, name.length, file.time_zone)
-            if span is None or file.first < span[0] - LATE_US or file.last > span[1] + LATE_US:
+        elif name.period is not None and file.time_zone is not None:
+            if span_of_lines(name, file.first, file.last, file.time_zone) is None:
                 otherwise.add(name.base)
             periods.setdefault((name.base, name.length), {}).setdefault(name.period, []).append(file.file_id)
     for base, file in unrolled:

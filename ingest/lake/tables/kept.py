@@ -332,8 +332,8 @@ MATCHED_REQUESTS: Final = TableSpec(
         col("acknowledged_ref", "string", "Record of the answer."),
         col("stated_epoch", "int", "Controller epoch that its own lines name."),
         col("begin", _PLACE, "Place of its first line in the broker's files."),
-        _TIME_SLOT,
         col("acted_upon", _PLACE, "Place of the first line that acts upon it; of the first where none does."),
+        _TIME_SLOT,
     ),
 )
 

@@ -125,11 +125,11 @@ def with_runs(files: Iterable[Mapping[str, Any]], logs: Iterable[Mapping[str, An
     of_broker: dict[int, list[RolledFile]] = {}
     for row in logs:
         of_broker.setdefault(row["broker_id"], []).append(value_of(RolledFile, row))
-    spans = {row["file_id"]: (row["first_us"], row["last_us"]) for row in files}
+    spans = {(row["broker_id"], row["file_id"]): (row["first_us"], row["last_us"]) for row in files}
     runs: list[Mapping[str, Any]] = []
     for broker_id, rolled in of_broker.items():
         for run in runs_of_files(rolled):
-            held = [spans[file_id] for file_id in run if file_id in spans]
+            held = [spans[broker_id, file_id] for file_id in run if (broker_id, file_id) in spans]
             if held:
                 first, last = min(first for first, _ in held), max(last for _, last in held)
                 runs.append({"broker_id": broker_id, "first_us": first, "last_us": last})

@@ -7,6 +7,7 @@ Kafka allows to happen to a request on its way (``ControllerChannelManager``, ``
   does not send, "since it is offline";
 * the controller resigns or dies: its send threads stop, the queue is dropped;
 * the connection breaks: the request is sent again, up to 0.8.2 with the same correlation id, later with the next;
+* the broker hangs, as with its disk, and its session lives on: it handles the request whenever it can;
 * from 2.2 a broker that has registered anew answers requests to its former registration without handling them.
 
 None of these is a finding.
@@ -83,6 +84,7 @@ def _judge_never_sent(request: Request, cluster: ClusterView, verdicts: Verdicts
     assert request.received_at is not None
     if (
         tenure is None
+        or request.is_lost_before
         or request.received_at < sendable_from(request, tenure)  # the tenure is known from its later lines alone
         or not shows_sending(request, cluster)
         or not cluster.logs_all(request.controller_id, sendable_from(request, tenure), request.received_at)

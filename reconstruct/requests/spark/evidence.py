@@ -256,12 +256,19 @@ def _numbered(requests: DataFrame) -> DataFrame:
     earlier = connection.orderBy("received_at").rangeBetween(Window.unboundedPreceding, -1)
     kinds = Window.partitionBy(*_CONNECTION, "api").orderBy(begin, ref, "received_ref", "acknowledged_ref")
     before = F.col("accepted_before")
+    sent, received = F.col("sent_at"), F.col("received_at")
+    is_lost = received.isNull() & F.col("acknowledged_at").isNull()
+    next_received = F.min(F.when(received.isNotNull(), F.struct(received, sent.isNull().alias("is_unsent"))))
+    last_sent = F.max(F.when(sent.isNotNull(), F.struct(sent, is_lost.alias("is_lost"))))
+    forwards = connection.orderBy(begin).rangeBetween(Window.unboundedPreceding, -1)
     counts = {name: F.coalesce(name, F.lit(0)) for name in (*LINE_COUNTS, "lacking_sent", "lacking_received")}
     flags = {name: F.coalesce(name, F.lit(False)) for name in ("is_refused", "is_repeated", "accepts", "is_counted")}
     return requests.withColumns(
         {
-            "sent_before": F.max(F.when(F.col("received_at").isNotNull(), F.col("sent_at"))).over(earlier),
-            "next_received_at": F.min("received_at").over(backwards),
+            "sent_before": F.max(F.when(received.isNotNull(), sent)).over(earlier),
+            "next_received_at": next_received.over(backwards)["received_at"],
+            "is_next_unsent": F.coalesce(next_received.over(backwards)["is_unsent"], F.lit(False)),
+            "is_lost_before": F.coalesce(last_sent.over(forwards)["is_lost"], F.lit(False)),
             "next_acknowledged_at": F.min("acknowledged_at").over(backwards),
             "sequence": F.row_number().over(kinds) - 1,
             "accepted_epoch_before": before["epoch"],

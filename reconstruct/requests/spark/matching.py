@@ -24,8 +24,8 @@ from pyspark.sql import functions as F
 #: How much later than its receipt a mark may claim to have been sent, clock against clock: µs.
 CLOCK_SLACK_US: Final = 250_000
 
-#: No request is under way for so long (a send thread tries again after ``controller.socket.timeout.ms``, 30 s, and ends
-#: with its broker's session): what is tied is no further apart, µs.
+#: What is tied is no further apart, µs: a send thread tries again after ``controller.socket.timeout.ms``, 30 s, and
+#: ends with its broker's session. What a broker that hung for longer handles at last is tied to nothing.
 UNDER_WAY_US: Final = 600_000_000
 
 

@@ -38,6 +38,14 @@ def twice(batch: Callable[[int, int, int], list[Said]], bend: Callable[[list[Sai
     return [*bend(batch(60_000, 10, 5)), *batch(70_000, 12, 6)]
 
 
+def hung(batch: Callable[[int, int, int], list[Said]], by_ms: int) -> list[Said]:
+    """A batch that its broker handles, and answers, so much later, and one more behind it."""
+    story = batch(60_000, 10, 5)
+    for name in (*RECEIPT, *METADATA[1:]):
+        story = later(story, name, by_ms) if any(said.name == name for said in story) else story
+    return [*story, *batch(70_000 + by_ms, 12, 6)]
+
+
 def again_and_again(batch: Callable[[int, int, int], list[Said]], lacking: str) -> list[Said]:
     return [said for n in range(4) for said in without(batch(60_000 + 20_000 * n, 10 + 2 * n, 5 + n), lacking)]
 
@@ -67,6 +75,9 @@ LOGGERS: Final = {
     "server_log": "org.apache.kafka.clients.NetworkClient",
 }
 STORIES: Final[dict[str, list[Said]]] = {
+    # its disk stood still, and its session lived on
+    "hung": hung(batch_1_1, 1_200_000),
+    "hung for longer than a burst": hung(batch_1_1, 2_400_000),
     "0.8": twice(batch_0_8),
     "1.1": twice(batch_1_1),
     "3.9": twice(batch_3_9),
@@ -338,6 +349,16 @@ def test_a_request_that_is_sent_again_accuses_nobody(judged: Judged) -> None:
         (11, True),
         (13, True),
     ]
+
+
+@pytest.mark.parametrize("name", ["hung", "hung for longer than a burst"])
+def test_a_broker_that_hung_is_accused_of_nothing_and_nor_is_its_controller(judged: Judged, name: str) -> None:
+    assert found(judged, name) == []
+    told_of = sorted(
+        (row["sent_at"] is not None, row["received_at"] is not None, row["outcome"]) for row in judged.delays[name]
+    )
+    assert told_of == [(False, True, "applied")] * 2 + [(True, False, "unknown")] * 2 + [(True, True, "applied")] * 2
+    assert judged.verdicts[name, "R23", "cannot_be_judged"] == 4
 
 
 def test_the_same_words_are_tied_to_their_own_sending(judged: Judged) -> None:

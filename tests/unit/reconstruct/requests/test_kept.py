@@ -14,6 +14,8 @@ OF_ALL = {
     "sent_before",
     "next_received_at",
     "next_acknowledged_at",
+    "is_next_unsent",
+    "is_lost_before",
     "unconnected_lines",
     "unconnected_refs",
     "accepted_epoch_before",

@@ -153,6 +153,11 @@ def test_the_last_request_of_a_connection_is_lost_only_after_two_minutes() -> No
     assert counts(last, short) == {("R23", "cannot_be_judged"): 1}
 
 
+def test_what_was_received_next_of_an_unknown_sending_may_be_the_request() -> None:
+    assert counts(replace(SENT, is_next_unsent=True), view()) == {("R23", "cannot_be_judged"): 1}
+    assert outcome_of(replace(SENT, is_next_unsent=True), view()) == "unknown"
+
+
 UNSENT = replace(DONE, sent_at=None, sent_ref=None)
 
 
@@ -184,6 +189,7 @@ def test_a_request_that_its_controller_never_sent_is_a_warning_since_a_line_may_
     ("request_", "cluster"),
     [
         pytest.param(replace(UNSENT, is_repeated=True), view(), id="sent again on another connection"),
+        pytest.param(replace(UNSENT, is_lost_before=True), view(), id="a broker that hung handled it at last"),
         pytest.param(UNSENT, replace(view(), lossy_logs=frozenset({1})), id="the controller's log lacks lines"),
         pytest.param(
             UNSENT,
@@ -300,6 +306,7 @@ def test_what_proves_a_missing_line() -> None:
     assert proven(replace(DONE, started=1)) == [2]
     assert proven(UNSENT) == [1]
     assert proven(replace(UNSENT, is_repeated=True)) == []
+    assert proven(replace(UNSENT, is_lost_before=True)) == []
     assert proven(replace(SENT, acknowledged_at=START + 61 * S, response_error=0)) == [2]
     assert proven(replace(DONE, lacking_sent=1)) == [1], "it counts more lines than stand in its log"
     assert proven(replace(DONE, lacking_received=1)) == [2]

@@ -36,6 +36,7 @@ def test_hours_that_follow_each_other_have_no_file_between() -> None:
 def test_the_log_itself_comes_after_the_hour_before_its_first_line() -> None:
     assert runs_of_files([rolled(3), file("server.log", "04:10", "06:30")]) == [[f"server.log.{DAY}-03", "server.log"]]
     assert runs_of_files([rolled(3), file("server.log", "05:10", "06:30")]) == []
+    assert runs_of_files([rolled(3), file("server.log.1", "04:10", "04:30")]) == []
 
 
 def test_hours_are_those_of_the_broker_s_clock() -> None:

@@ -33,7 +33,7 @@ from ingest.lake.renewal import (
     standing_of,
     what_to_do,
 )
-from ingest.lake.rewriting import RowsOf, rewrite
+from ingest.lake.rewriting import RowsOf, replace_keys, rewrite
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.kept import RUNS
 from ingest.lake.tables.spec import literals
@@ -47,6 +47,8 @@ COMMITS_PER_CHECKPOINT: Final = 50
 #: Operations of Delta that change no row; one that brings back what was.
 UPKEEP: Final = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 RESTORED: Final = "RESTORE"
+#: The column that names the table of rows that are replaced.
+_TABLE: Final = "_table"
 #: The schema of the tables behind those names that are views: of files, or of an older version.
 _BEHIND: Final = "behind_views"
 
@@ -58,9 +60,11 @@ class LakeError(Exception):
 class Lake:
     """The tables under one path."""
 
-    #: A table of less is written anew as a whole where some of its rows are replaced: that costs less than to look for
-    #: the files that hold them.
+    #: A table of less is written anew as a whole where Spark has to replace some of its rows: that costs less than to
+    #: look for the files that hold them.
     REWRITTEN_BYTES: ClassVar = 32 << 20
+    #: Of tables of less one task replaces rows, one after the other: to plan a query for each costs more.
+    TOGETHER_BYTES: ClassVar = 4 << 20
 
     def __init__(self, spark: SparkSession, root: str, versions: Mapping[str, int] | None = None) -> None:
         """``versions``: by table the version that is read, or the newest where what was done since changed no row or
@@ -212,12 +216,31 @@ class Lake:
 
     def replace_keys(self, rows: DataFrame, gone: DataFrame, spec: TableSpec) -> None:
         """Replace the rows of some keys, in one commit: those of ``gone``, whose columns are the key, go, and ``rows``
-        come. Of a table of more than :attr:`REWRITTEN_BYTES` the files that hold none of them stay."""
-        rows = self.conformed(rows, spec)
-        if self.size_bytes(spec) <= self.REWRITTEN_BYTES:
-            self.overwrite(without(self.read(spec), gone).unionByName(rows), spec)
-        elif not self._rewrite(rows, spec, lambda held: only(held, gone), lambda held: without(held, gone)):
-            self._merge(rows, gone, spec)
+        come."""
+        named = self.conformed(rows, spec).withColumn(_TABLE, F.lit(spec.full_name))
+        self._replace_keys(named, _TABLE, gone, [spec])
+
+    def replace_keys_of_parts(self, rows: DataFrame, column: str, gone: DataFrame, specs: Sequence[TableSpec]) -> None:
+        """As :meth:`replace_keys` in several tables, a commit each; ``column`` names the table of each row. On one
+        machine one query does it for all that are small."""
+        sizes = {spec.full_name: self.size_bytes(spec) for spec in specs}
+        small = [spec for spec in specs if sizes[spec.full_name] <= self.TOGETHER_BYTES]
+        groups = [small, *([spec] for spec in specs if spec not in small)]
+        side_by_side(lambda group: self._replace_keys(rows, column, gone, group), filter(None, groups))
+
+    def _replace_keys(self, rows: DataFrame, column: str, gone: DataFrame, specs: Sequence[TableSpec]) -> None:
+        ours = rows.where(F.col(column).isin([spec.full_name for spec in specs]))
+        commits = replace_keys(self.spark, ours, column, gone, {self.path(spec): spec for spec in specs})
+        if commits is None and len(specs) > 1:
+            side_by_side(lambda spec: self._replace_keys(rows, column, gone, [spec]), specs)
+            return
+        side_by_side(lambda commit: commit(), commits or ())
+        for spec in specs if commits is None else ():
+            own = self.conformed(rows.where(F.col(column) == spec.full_name), spec)
+            if self.size_bytes(spec) <= self.REWRITTEN_BYTES:
+                self.overwrite(without(self.read(spec), gone).unionByName(own), spec)
+            else:
+                self._merge(own, gone, spec)
 
     def _merge(self, rows: DataFrame, gone: DataFrame, spec: TableSpec) -> None:
         key = gone.columns

@@ -35,11 +35,13 @@ from ingest.lake.tables.types import arrow_schema, spark_schema
 _GROUP_BYTES: Final = 64 << 20
 #: The column that names a condition of its table which the row breaks.
 _BROKEN: Final = "_broken"
-_NEW_FILE_COLUMNS: Final = dict.fromkeys(("table", "name"), "string") | {
+NEW_FILE_COLUMNS: Final = dict.fromkeys(("table", "name"), "string") | {
     **dict.fromkeys(("size", "modified_ms"), "bigint"),
     "stats": "string",
 }
-_NEW_FILE: Final = arrow_schema(_NEW_FILE_COLUMNS)
+_NEW_FILE: Final = arrow_schema(NEW_FILE_COLUMNS)
+#: Files of fewer bytes are tiny: what one of many runs adds to a table.
+TINY_FILE_BYTES: Final = 1 << 20
 #: Of a longer text Delta keeps its beginning only: of a column that has one nothing is said.
 _LONGEST_TEXT: Final = 32
 
@@ -70,7 +72,7 @@ def write_file(
 ) -> Iterator[NewFile]:
     """Write the rows into one new file, none where there are none; ``at`` is our clock. Raises :class:`RowError` where
     the table must not hold one; of rows that it holds already (not ``is_new``) nothing is asked."""
-    with _OpenFile(folder, spec, at, is_new=is_new) as file:
+    with OpenFile(folder, spec, at, is_new=is_new) as file:
         for batch in batches:
             file.add(batch)
     yield from file.written
@@ -82,7 +84,7 @@ def write_parts(
     """Write the rows of several tables, which ``column`` names, into a new file of each; those of others go. See
     :func:`write_file`."""
     with ExitStack() as stack:
-        files = {name: stack.enter_context(_OpenFile(*place, at, len(folders))) for name, place in folders.items()}
+        files = {name: stack.enter_context(OpenFile(*place, at, len(folders))) for name, place in folders.items()}
         for batch in batches:
             names = batch.column(column)
             for name in pc.unique(names).to_pylist():
@@ -108,15 +110,19 @@ def write_files_of(
 ) -> Mapping[str, list[NewFile]]:
     """Have Spark's tasks write the rows of several tables, in one query; ``column`` names the table of each row. Gives
     the files of each table."""
-    broken = [
-        F.when(F.col(column) == name, condition) for name, (_, spec) in folders.items() for condition in _broken(spec)
-    ]
     at = datetime.now(UTC)
-    checked = rows.withColumn(_BROKEN, F.coalesce(*broken)) if broken else rows
+    checked = with_broken(rows, column, [spec for _, spec in folders.values()])
     files: dict[str, list[NewFile]] = {name: [] for name in folders}
     for file in _by_tasks(checked, lambda batches: write_parts(batches, column, folders, at)):
         files[file.table].append(file)
     return files
+
+
+def with_broken(rows: DataFrame, column: str, specs: Iterable[TableSpec]) -> DataFrame:
+    """Rows of several tables, which ``column`` names, with what :class:`OpenFile` asks them for: which condition of its
+    table each breaks."""
+    broken = [F.when(F.col(column) == spec.full_name, each) for spec in specs for each in _broken(spec)]
+    return rows.withColumn(_BROKEN, F.coalesce(*broken)) if broken else rows
 
 
 def _broken(spec: TableSpec) -> list[Column]:
@@ -132,7 +138,7 @@ def _by_tasks(rows: DataFrame, write: Callable[[Iterable[pa.RecordBatch]], Itera
         for file in write(batches):
             yield pa.RecordBatch.from_pylist([asdict(file)], schema=_NEW_FILE)
 
-    found = map_in_arrow(rows, written, spark_schema(_NEW_FILE_COLUMNS)).collect()
+    found = map_in_arrow(rows, written, spark_schema(NEW_FILE_COLUMNS)).collect()
     return [NewFile(*row) for row in found]
 
 
@@ -233,7 +239,7 @@ def add_action(file: NewFile) -> dict[str, Any]:
     }
 
 
-class _OpenFile:
+class OpenFile:
     """A new file of a table while its rows come; there is none until there is a row. ``written`` holds it, once it is
     closed. ``among`` so many are open at once."""
 
@@ -249,7 +255,7 @@ class _OpenFile:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
 
-    def __enter__(self) -> _OpenFile:
+    def __enter__(self) -> OpenFile:
         return self
 
     def add(self, batch: pa.RecordBatch, is_ours: pa.Array | None = None) -> None:

@@ -12,7 +12,16 @@ from typing import Any, Final
 from delta.tables import DeltaTable
 
 from ingest.lake.delta import Lake, side_by_side
-from ingest.lake.direct import NewFile, add_action, begin, commit, direct_folder, files_listed, write_files
+from ingest.lake.direct import (
+    TINY_FILE_BYTES,
+    NewFile,
+    add_action,
+    begin,
+    commit,
+    direct_folder,
+    files_listed,
+    write_files,
+)
 from ingest.lake.file_system import file_system_of
 from ingest.lake.pinned import newest_version, table_of_files
 from ingest.lake.tables import TABLES, TableSpec
@@ -20,8 +29,6 @@ from ingest.lake.tables.kept import INSPECTED_FILES, KEPT_TABLES
 
 #: Tables of fewer files are left as they are: to put them together costs more than to read them.
 FEWEST_FILES: Final = 8
-#: Files of fewer bytes are tiny: what one of many runs adds to a table.
-TINY_FILE_BYTES: Final = 1 << 20
 #: So many of them a table may have: each scan opens all of them, and of more files Spark's plan takes longer too.
 MOST_TINY_FILES: Final = 16
 

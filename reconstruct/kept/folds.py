@@ -91,11 +91,10 @@ class Folded:
 
     def write(self, specs: Sequence[TableSpec]) -> None:
         """Bring some of the fold's tables in line with :meth:`rows`."""
-        redone = self.redone
-        if redone is None:
+        if self.redone is None:
             self._lake.overwrite_parts(self.now, TABLE, specs)
         else:
-            side_by_side(lambda spec: self._lake.replace_keys(rows_of(self.now, spec), redone, spec), specs)
+            self._lake.replace_keys_of_parts(self.now, TABLE, self.redone, specs)
 
     @property
     def judged(self) -> DataFrame:

@@ -13,29 +13,9 @@ from ingest.lake.delta import Lake
 from ingest.lake.direct import commit_files, direct_folder, write_files
 from ingest.lake.plans import union
 from ingest.lake.tables import TABLES, TableSpec
+from tests.support.lakes.rows import full_and_empty
 
 SPECS = [TABLES[name] for name in ("bronze.log_records", "silver.leader_and_isr_timeline", "gold.divergences")]
-VALUES = {
-    "string": "'x'",
-    "int": "7",
-    "bigint": "7000000000",
-    "double": "0.5",
-    "boolean": "true",
-    "timestamp": "TIMESTAMP '2026-11-21T01:02:03.123456Z'",
-    "array<string>": "array('a', 'b')",
-    "array<int>": "array(1, 2)",
-    "map<string,string>": "map('k', 'v')",
-}
-
-
-def rows(spark: Any, spec: TableSpec, count: int) -> Any:
-    """Rows with a value in every column, and one with NULL wherever one may be."""
-    full, empty = [], []
-    for column in spec.columns:
-        value = f"'{column.vocabulary[0]}'" if column.vocabulary else VALUES[column.type]
-        full.append(F.expr(value).cast(column.type).alias(column.name))
-        empty.append(F.expr("NULL" if column.nullable else value).cast(column.type).alias(column.name))
-    return spark.range(count).select(*full).unionAll(spark.range(1).select(*empty))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.full_name)
@@ -43,13 +23,13 @@ def test_the_rows_are_those_that_spark_writes(
     spec: TableSpec, spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert direct_folder(spark, lake.path(spec)) is not None
-    lake.append(rows(spark, spec, 2), spec)
+    lake.append(full_and_empty(spark, spec, 2), spec)
     by_tasks = lake.read(spec)
     found, types = sorted(by_tasks.collect(), key=str), by_tasks.dtypes
-    lake.overwrite(rows(spark, spec, 5), spec)
+    lake.overwrite(full_and_empty(spark, spec, 5), spec)
     assert (lake.read(spec).count(), lake.rows_count(spec)) == (6, 6), "what was there is replaced"
     monkeypatch.setattr("ingest.lake.delta.direct_folder", lambda *_: None)
-    lake.overwrite(rows(spark, spec, 2), spec)
+    lake.overwrite(full_and_empty(spark, spec, 2), spec)
     assert (sorted(lake.read(spec).collect(), key=str), lake.read(spec).dtypes) == (found, types)
     history = spark.sql(f"DESCRIBE HISTORY delta.`{lake.path(spec)}`").orderBy("version")
     assert [row["operation"] for row in history.collect()] == ["CREATE TABLE", "WRITE", "WRITE", "WRITE"]
@@ -59,8 +39,8 @@ def test_rows_added_meanwhile_are_replaced_as_well(spark: Any, lake: Lake) -> No
     spec = SPECS[0]
     folder = direct_folder(spark, lake.path(spec))
     assert folder is not None
-    written = write_files(lake.conformed(rows(spark, spec, 1), spec), folder, spec)
-    lake.append(rows(spark, spec, 4), spec)
+    written = write_files(lake.conformed(full_and_empty(spark, spec, 1), spec), folder, spec)
+    lake.append(full_and_empty(spark, spec, 4), spec)
     commit_files(spark, lake.path(spec), written, replaces_all=True)
     assert lake.read(spec).count() == 2
 
@@ -70,9 +50,9 @@ def test_rows_of_several_tables_are_written_by_one_query(
 ) -> None:
     """As each by itself, where tasks write and where Spark does."""
     specs = [TABLES[name] for name in ("silver.assignment_timeline", "gold.leadership_overlaps", "gold.isr_flapping")]
-    wide = union([rows(spark, spec, 2).withColumn("of", F.lit(spec.full_name)) for spec in specs])
+    wide = union([full_and_empty(spark, spec, 2).withColumn("of", F.lit(spec.full_name)) for spec in specs])
     wide = wide.where(F.col("of") != specs[2].full_name)
-    lake.append(rows(spark, specs[2], 3), specs[2])
+    lake.append(full_and_empty(spark, specs[2], 3), specs[2])
     found = []
     for folder_of in (delta.direct_folder, lambda *_: None):
         monkeypatch.setattr(delta, "direct_folder", folder_of)
@@ -84,11 +64,11 @@ def test_rows_of_several_tables_are_written_by_one_query(
 
 def test_a_row_that_breaks_a_condition_of_its_table_is_refused_and_nothing_is_written(spark: Any, lake: Lake) -> None:
     timeline, findings = TABLES["silver.assignment_timeline"], TABLES["gold.divergences"]
-    backwards = rows(spark, timeline, 1).withColumn("valid_to", F.expr("valid_from - INTERVAL 1 SECOND"))
+    backwards = full_and_empty(spark, timeline, 1).withColumn("valid_to", F.expr("valid_from - INTERVAL 1 SECOND"))
     wide = union(
         [
             each.withColumn("of", F.lit(spec.full_name))
-            for spec, each in ((timeline, backwards), (findings, rows(spark, findings, 1)))
+            for spec, each in ((timeline, backwards), (findings, full_and_empty(spark, findings, 1)))
         ]
     )
     with pytest.raises(PythonException, match=r"a row of silver\.assignment_timeline breaks interval_order"):

@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
@@ -30,6 +31,27 @@ _EMPTY: Final[Mapping[str, Any]] = {
     "array<string>": [],
     "map<string,string>": {},
 }
+_VALUES: Final[Mapping[str, str]] = {
+    "string": "'x'",
+    "int": "7",
+    "bigint": "7000000000",
+    "double": "0.5",
+    "boolean": "true",
+    "timestamp": "TIMESTAMP '2026-11-21T01:02:03.123456Z'",
+    "array<string>": "array('a', 'b')",
+    "array<int>": "array(1, 2)",
+    "map<string,string>": "map('k', 'v')",
+}
+
+
+def full_and_empty(spark: SparkSession, spec: TableSpec, count: int) -> DataFrame:
+    """So many rows with a value in every column, and one with NULL wherever one may be."""
+    full, empty = [], []
+    for column in spec.columns:
+        value = f"'{column.vocabulary[0]}'" if column.vocabulary else _VALUES[column.type]
+        full.append(F.expr(value).cast(column.type).alias(column.name))
+        empty.append(F.expr("NULL" if column.nullable else value).cast(column.type).alias(column.name))
+    return spark.range(count).select(*full).unionAll(spark.range(1).select(*empty))
 
 
 def at(seconds: float) -> datetime:

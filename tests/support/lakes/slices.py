@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from ingest.lake import delta, maintenance
+from ingest.lake import delta, maintenance, rewriting
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from reconstruct.engine import staging
@@ -58,6 +58,8 @@ def as_of_a_large_lake(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept from run to run, and how rows are replaced, is as in a lake of gigabytes and of many runs."""
     monkeypatch.setattr(staging, "IN_MEMORY_BYTES", -1)
     monkeypatch.setattr(Lake, "REWRITTEN_BYTES", 0)
+    monkeypatch.setattr(Lake, "TOGETHER_BYTES", -1)
+    monkeypatch.setattr(rewriting, "TINY_FILE_BYTES", 0)
     monkeypatch.setattr(maintenance, "MOST_TINY_FILES", 2)
 
 
@@ -67,7 +69,7 @@ def cut_off_after(monkeypatch: pytest.MonkeyPatch, commits: int) -> Iterator[Non
     left = [commits]
     with monkeypatch.context() as patched:
         patched.setattr(delta, "commit_files", _counted(delta.commit_files, left))
-        patched.setattr(Lake, "replace_keys", _counted(Lake.replace_keys, left))
+        patched.setattr(rewriting, "commit", _counted(rewriting.commit, left))
         yield
 
 

@@ -44,6 +44,8 @@ RowsOf = Callable[[DataFrame], DataFrame]
 _FILE: Final = "_file"
 #: No table: rows of this name are keys of which all rows go.
 _GONE: Final = ""
+#: Before the path of a file of rows that is cut or damaged, in the error that says so.
+UNREADABLE: Final = "no rows can be read from"
 #: What a task says: of files that it wrote, and by their names alone of those whose rows that stay it wrote anew.
 _SAID: Final = {**NEW_FILE_COLUMNS, "is_gone": "boolean"}
 
@@ -182,8 +184,13 @@ def _what_stays(place: _Place, gone: _Gone, at: datetime) -> Iterator[dict[str, 
 
 def _batches(paths: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     for path in paths:
-        with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
-            yield from file.iter_batches(columns=columns)
+        try:
+            with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+                yield from file.iter_batches(columns=columns)
+        except FileNotFoundError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise OSError(f"{UNREADABLE}: {path}: {error}") from error
 
 
 def _conformed(rows: pa.RecordBatch, spec: TableSpec) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ from ingest.lake.tables.kept import RUNS
 from ingest.run.pipeline import IngestReport
 from jobs import cli, ingest_job, reconstruct_job, run_job
 from jobs.command import execution, job
+from jobs.command.lost_files import lost_file
 from jobs.session import java, java_ended, run_configs
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.planning import PLANNED_WITH_CARE
@@ -124,19 +125,44 @@ def test_a_line_of_a_log_about_a_full_disk_is_not_our_disk(capsys):
     assert "failed with ValueError" in capsys.readouterr().err
 
 
+LOST_FILES = [
+    (
+        "An error occurred while calling o7.next.\n: org.apache.spark.SparkException: Job aborted: "
+        "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///the%20lake/part-0.c000.parquet."
+        " File does not exist. It is possible the underlying files have been updated. SQLSTATE: KD001\n\tat x",
+        "is gone: ",
+    ),
+    ("[PATH_NOT_FOUND] Path does not exist: file:/the%20lake/part-0.c000.parquet. SQLSTATE: 42K03", "is gone: "),
+    ("[Errno 2] No such file or directory: '/the lake/part-0.c000.parquet'", "is gone: "),
+    (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///the%20lake/part-0.c000.parquet. x",
+        "cannot be read, ",
+    ),
+    (
+        "x\n  File y\nOSError: no rows can be read from: /the lake/part-0.c000.parquet: Couldn't deserialize thrift",
+        "cannot be read, ",
+    ),
+]
+
+
 @pytest.mark.usefixtures("no_spark")
-def test_a_lost_file_of_the_lake_is_named(capsys):
+@pytest.mark.parametrize(("error", "what"), LOST_FILES)
+def test_a_lost_file_of_the_lake_is_named(capsys, error, what):
     def run(*_):
-        raise RuntimeError(
-            "An error occurred while calling o7.next.\n: org.apache.spark.SparkException: Job aborted: "
-            "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///the%20lake/part-0.c000.parquet."
-            " File does not exist. It is possible the underlying files have been updated. SQLSTATE: KD001\n\tat x"
-        )
+        raise RuntimeError(error)
 
     assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
     told = capsys.readouterr().err
-    assert told.startswith("kafka-state-replay: /the lake/part-0.c000.parquet is gone: ")
+    assert told.startswith(f"kafka-state-replay: /the lake/part-0.c000.parquet {what}")
+    assert told.endswith("put it back as it was, or make the lake anew from its sources\n")
     assert told.count("\n") == 1
+
+
+def test_of_a_lost_file_of_what_reconstruct_makes_it_is_said_so():
+    told = lost_file(OSError("No such file or directory: '/lake/silver/fetcher_timeline/part-0.parquet'"))
+    assert told is not None
+    assert told.endswith("delete that table's folder and let `reconstruct` make it anew")
+    assert lost_file(OSError("No such file or directory: '/lake/silver/fetcher_timeline/x.parquet'")) is None
 
 
 NO_ACCESS = [

@@ -33,7 +33,7 @@ from ingest.lake.renewal import (
     standing_of,
     what_to_do,
 )
-from ingest.lake.rewriting import RowsOf, replace_keys, rewrite
+from ingest.lake.rewriting import replace_keys, rewrite
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.kept import RUNS
 from ingest.lake.tables.spec import literals
@@ -256,9 +256,6 @@ class Lake:
         merge = DeltaTable.forPath(self.spark, self.path(spec)).alias("held").merge(changes.alias("change"), matches)
         merge.whenMatchedDelete().whenNotMatchedInsert("NOT change.is_gone", values).execute()
 
-    def _rewrite(self, rows: DataFrame | None, spec: TableSpec, gone: RowsOf, stay: RowsOf) -> bool:
-        return rewrite(self.spark, self.path(spec), spec, rows, gone, stay)
-
     def size_bytes(self, spec: TableSpec) -> int:
         """How large the files are that hold the table's rows; of a table that is not there none are."""
         newest = newest_version(self.spark, self.path(spec))
@@ -271,13 +268,13 @@ class Lake:
     def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
         """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
         rows = self.conformed(rows, spec)
-        if not self._rewrite(rows, spec, *_by(predicate)):
+        if not rewrite(self.spark, self.path(spec), spec, rows, predicate):
             writer = rows.write.format("delta").mode("overwrite")
             writer.option("replaceWhere", predicate).save(self.path(spec))
 
     def delete(self, spec: TableSpec, predicate: str) -> None:
         """Delete the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
-        if not self._rewrite(None, spec, *_by(predicate)):
+        if not rewrite(self.spark, self.path(spec), spec, None, predicate):
             DeltaTable.forPath(self.spark, self.path(spec)).delete(predicate)
 
     def register(self, specs: Iterable[TableSpec] = tuple(TABLES.values()), *, stays: bool = False) -> None:
@@ -459,11 +456,6 @@ def in_order(rows: Iterable[Row], *names: str) -> list[Row]:
     """A few collected rows in the order of these columns, NULL first, as Spark sorts them. To have Spark do it takes
     two jobs more, one of which makes all rows once more, to see where to cut."""
     return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
-
-
-def _by(predicate: str) -> tuple[RowsOf, RowsOf]:
-    """Of a table's rows those that satisfy a condition, and all others."""
-    return lambda rows: rows.where(predicate), lambda rows: rows.where(f"NOT coalesce({predicate}, false)")
 
 
 def _cast(spec: TableSpec, name: str) -> SparkColumn:

@@ -40,7 +40,6 @@ from ingest.lake.plans import map_in_arrow, union
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.types import arrow_schema, spark_schema
 
-RowsOf = Callable[[DataFrame], DataFrame]
 _FILE: Final = "_file"
 #: No table: rows of this name are keys of which all rows go.
 _GONE: Final = ""
@@ -50,10 +49,8 @@ UNREADABLE: Final = "no rows can be read from"
 _SAID: Final = {**NEW_FILE_COLUMNS, "is_gone": "boolean"}
 
 
-def rewrite(
-    spark: SparkSession, path: str, spec: TableSpec, rows: DataFrame | None, gone: RowsOf, stay: RowsOf
-) -> bool:
-    """Put ``rows`` in place of those rows that ``gone`` selects, in one commit; ``stay`` selects all others.
+def rewrite(spark: SparkSession, path: str, spec: TableSpec, rows: DataFrame | None, predicate: str) -> bool:
+    """Put ``rows`` in place of those that satisfy ``predicate`` (SQL over the table's columns), in one commit.
 
     False, and nothing is done, where Delta has to: elsewhere than on this machine, or of a table of many files.
     """
@@ -68,11 +65,12 @@ def rewrite(
     names = set()
     if held.files:
         named = held.frame(spark).select("*", F.col("_metadata.file_name").alias(_FILE))
-        names = {row[_FILE] for row in gone(named).select(_FILE).distinct().collect()}
+        names = {row[_FILE] for row in named.where(predicate).select(_FILE).distinct().collect()}
     touched = [file for file, name in zip(held.files, _names(held.files), strict=True) if name in names]
     parts = [] if rows is None else [rows]
     if touched:
-        parts.append(stay(replace(held, files=touched).frame(spark)).select(*spec.column_names))
+        all_rows = replace(held, files=touched).frame(spark)
+        parts.append(all_rows.where(f"NOT coalesce({predicate}, false)").select(*spec.column_names))
     come = write_files(parts[0].unionAll(parts[-1]) if len(parts) > 1 else parts[0], folder, spec) if parts else []
     leave = [file for file in files_of(transaction) if file.path() in names]
     if come or leave:
@@ -187,9 +185,9 @@ def _batches(paths: Iterable[str], columns: Sequence[str] | None = None) -> Iter
         try:
             with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
                 yield from file.iter_batches(columns=columns)
-        except FileNotFoundError:
-            raise
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowInvalid) as error:
+            if getattr(error, "errno", None) is not None:
+                raise  # the system says why: it may not be read, or is gone
             raise OSError(f"{UNREADABLE}: {path}: {error}") from error
 
 

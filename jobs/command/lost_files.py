@@ -16,9 +16,10 @@ _PART: Final = r"[^\n]*?/part-[^/\n']*?\.parquet"
 _GONE: Final = tuple(
     re.compile(pattern.format(part=f"({_PART})"))
     for pattern in (
-        r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file {part}\.(?:\s|$)",
+        r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (.+?)\.(?:\s|$)",
         r"\[PATH_NOT_FOUND\] Path does not exist: {part}\.(?:\s|$)",
         r"No such file or directory: '{part}'",
+        r"Failed to open local file '{part}'\. Detail: \[errno 2\]",
     )
 )
 _BROKEN: Final = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (.+?)\.(?:\s|$)")
@@ -45,7 +46,8 @@ def _what_to_do(path: str) -> str:
 
     specs = {spec.full_name: spec for spec in (*TABLES.values(), *KEPT_TABLES, INSPECTED_FILES)}
     # of a file that is of no table of ours, as of what is from sources
-    return what_to_do(specs.get(".".join(path.split("/")[-3:-1]), LOG_RECORDS))
+    folder = path.rpartition("/")[0].removesuffix("/_delta_log")
+    return what_to_do(specs.get(".".join(folder.split("/")[-2:]), LOG_RECORDS))
 
 
 def _first(patterns: Iterable[re.Pattern[str]], told: str) -> str | None:

@@ -116,10 +116,10 @@ def test_keys_of_several_tables_are_replaced_by_one_query(
             if queries > 1:
                 patched.setattr(rewriting, "direct_folder", lambda *_: None)
             before = [lake.newest_version(spec) for spec in specs]
-            with_query = Mock(wraps=rewriting.map_in_arrow)
-            patched.setattr(rewriting, "map_in_arrow", with_query)
+            query = Mock(wraps=rewriting.map_in_arrow)
+            patched.setattr(rewriting, "map_in_arrow", query)
             lake.replace_keys_of_parts(union(come).coalesce(1), "of", gone, specs)
-        assert with_query.call_count == (1 if queries == 1 else 0)
+        assert query.call_count == (1 if queries == 1 else 0)
         found.append([sorted(lake.read(spec).collect(), key=str) for spec in specs])
         if queries == 1:
             after = [lake.newest_version(spec) for spec in specs]
@@ -153,3 +153,18 @@ def test_rows_that_stay_stay_as_they_are(spark: Any, lake: Lake, earlier: str) -
     left = {row["topic"]: (row["observed"], row["severity"]) for row in lake.read(spec).collect()}
     assert left.pop("a") == ((None, "error") if earlier == "a column fewer" else ("", "odd"))
     assert left == {"d": ("", "error")}
+
+
+def test_a_file_that_is_cut_is_named_and_the_systems_own_reason_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = tmp_path / "part-0.parquet"
+    pq.write_table(pa.table({"topic": ["a"] * 1000}), cut)
+    cut.write_bytes(cut.read_bytes()[:-20])
+    with pytest.raises(OSError, match=f"{rewriting.UNREADABLE}: {cut}: "):
+        list(rewriting._batches([str(cut)]))
+    with pytest.raises(FileNotFoundError, match="part-1"):
+        list(rewriting._batches([str(tmp_path / "part-1.parquet")]))
+    monkeypatch.setattr(pq, "ParquetFile", Mock(side_effect=PermissionError(13, "Permission denied", str(cut))))
+    with pytest.raises(PermissionError):
+        list(rewriting._batches([str(cut)]))

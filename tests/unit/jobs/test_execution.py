@@ -135,6 +135,10 @@ LOST_FILES = [
     ("[PATH_NOT_FOUND] Path does not exist: file:/the%20lake/part-0.c000.parquet. SQLSTATE: 42K03", "is gone: "),
     ("[Errno 2] No such file or directory: '/the lake/part-0.c000.parquet'", "is gone: "),
     (
+        "[Errno 2] Failed to open local file '/the lake/part-0.c000.parquet'. Detail: [errno 2] No",
+        "is gone: ",
+    ),
+    (
         "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///the%20lake/part-0.c000.parquet. x",
         "cannot be read, ",
     ),
@@ -162,6 +166,11 @@ def test_of_a_lost_file_of_what_reconstruct_makes_it_is_said_so():
     told = lost_file(OSError("No such file or directory: '/lake/silver/fetcher_timeline/part-0.parquet'"))
     assert told is not None
     assert told.endswith("delete that table's folder and let `reconstruct` make it anew")
+    gone = "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file"
+    told = lost_file(OSError(f"{gone} file:/lake/gold/divergences/_delta_log/50.checkpoint.parquet. x"))
+    assert told is not None
+    assert told.startswith("/lake/gold/divergences/_delta_log/50.checkpoint.parquet is gone: ")
+    assert told.endswith("let `reconstruct` make it anew")
     assert lost_file(OSError("No such file or directory: '/lake/silver/fetcher_timeline/x.parquet'")) is None
 
 

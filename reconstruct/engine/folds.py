@@ -10,8 +10,9 @@ the fold runs once; :func:`rows_of` selects those of one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
-from typing import Any, Final
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,10 +23,8 @@ from ingest.lake.plans import map_in_arrow
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.types import arrow_schema, spark_schema
+from reconstruct.engine.batches import batches_of, rows_in
 from reconstruct.engine.rows import KIND, SAYS, TABLE, VERDICT_COLUMNS, EvidenceRow, Row, columns_of, evidence_row
-
-#: Rows of one Arrow batch that a task hands back.
-_BATCH: Final = 10_000
 
 
 def select_evidence(
@@ -115,8 +114,8 @@ def fold(
 def _fold_groups(
     rows: Iterable[Row], key: Sequence[str], function: Callable[[Iterator[EvidenceRow]], Iterable[Row]]
 ) -> Iterator[Row]:
-    for values, group in groupby(rows, lambda row: [row[name] for name in key]):
-        whose = dict(zip(key, values, strict=True))
+    for values, group in groupby(rows, itemgetter(*key)):
+        whose = dict(zip(key, values if len(key) > 1 else (values,), strict=True))
         for row in function(map(evidence_row, group)):
             yield {**whose, **row}
 
@@ -124,12 +123,11 @@ def _fold_groups(
 def map_rows(
     rows: DataFrame, columns: Mapping[str, str], function: Callable[[Iterator[dict[str, Any]]], Iterable[Row]]
 ) -> DataFrame:
-    """Rows of ``columns``: what ``function`` makes of the rows of each task, one after the other."""
+    """Rows of ``columns``: what ``function`` makes of the rows of each task, one after the other
+    (:mod:`reconstruct.engine.batches`)."""
     arrow = arrow_schema(columns)
 
     def apply(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        made = iter(function(row for batch in batches for row in batch.to_pylist()))
-        while chunk := list(islice(made, _BATCH)):
-            yield pa.RecordBatch.from_pylist(chunk, schema=arrow)
+        return batches_of(function(row for batch in batches for row in rows_in(batch)), arrow)
 
     return map_in_arrow(rows, apply, spark_schema(columns))

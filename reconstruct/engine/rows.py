@@ -89,16 +89,13 @@ def value_of(kind: Callable[..., Value], row: Row, /, **given: Any) -> Value:
 
     NULL is None, but for a field that cannot be None and has a default: then it is that.
     """
-    plan = _plan(kind)
-    # most kinds have far more fields than a row of evidence gives
-    values: dict[str, Any] = dict.fromkeys(_never_left_out(kind)) if isinstance(row, EvidenceRow) else {}
-    for name, value in row.items():
-        if name in plan and name not in given:
-            _, convert, is_none = plan[name]
-            if value is not None:
-                values[name] = value if convert is None else convert(value)
-            elif is_none:
-                values[name] = None
+    values = dict(_if_left_out(kind)) if isinstance(row, EvidenceRow) else {}
+    for name, convert, is_none in _read(kind, tuple(row), tuple(given)):
+        value = row[name]
+        if value is not None:
+            values[name] = value if convert is None else convert(value)
+        elif is_none:
+            values[name] = None
     return kind(**(values | given))
 
 
@@ -193,10 +190,20 @@ def _attribute(values: Sequence[object], name: str) -> Any:
 
 
 @cache
-def _never_left_out(kind: Any) -> tuple[str, ...]:
+def _if_left_out(kind: Any) -> dict[str, None]:
     """The fields that may be None and are not None by default."""
     defaults = {field.name: field.default for field in fields(kind)}
-    return tuple(name for name, (_, _, is_none) in _plan(kind).items() if is_none and defaults[name] is not None)
+    return {name: None for name, (_, _, is_none) in _plan(kind).items() if is_none and defaults[name] is not None}
+
+
+@cache
+def _read(
+    kind: Any, names: tuple[str, ...], given: tuple[str, ...]
+) -> tuple[tuple[str, Callable[[Any], Any] | None, bool], ...]:
+    """Of the columns of a row those that are fields and not ``given``, as :func:`_plan` says. Rows of one kind have few
+    sets of columns."""
+    plan = _plan(kind)
+    return tuple((name, *plan[name][1:]) for name in names if name in plan and name not in given)
 
 
 @cache

@@ -13,9 +13,11 @@ from ingest.shapes.values import fitting
 Partition = tuple[str, int]
 
 
-def fields_of(pairs: Iterable[tuple[str, str | None]] | Mapping[str, str | None] | None) -> dict[str, str]:
-    """The fields of one record from a map, or from the pairs that Arrow makes of one; what is NULL is not among
-    them."""
+def fields_of(pairs: Mapping[str, str | None] | Iterable[tuple[str, str | None]] | None) -> dict[str, str]:
+    """The fields of one record from a map, or from the pairs that Arrow makes of one within a struct; what is NULL is
+    not among them."""
+    if isinstance(pairs, dict) and None not in pairs.values():  # as nearly all are
+        return pairs
     given = pairs.items() if isinstance(pairs, Mapping) else pairs or ()
     return {name: value for name, value in given if value is not None}
 

@@ -54,7 +54,7 @@ def _fits(row: Row) -> bool:
 
 
 def statements_of(record: Row) -> Iterator[dict[str, Any]]:
-    """The rows of one record, whose ``fields`` are pairs, as Arrow gives a map."""
+    """The rows of one record."""
     return filter(_fits, _statements_of(record))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
@@ -98,16 +98,6 @@ _HANDLED: Final[Mapping[str, str]] = {
 }
 _ELECTED: Final = frozenset({EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_ELECTED})
 _PROPOSED: Final = frozenset({EventType.ISR_SHRINK_PROPOSED, EventType.ISR_EXPAND_PROPOSED})
-#: Every event type that leaves a mark: what to read of the silver tables.
-EVENT_TYPES: Final = (
-    SHOWN
-    | _SENT.keys()
-    | _HANDLED.keys()
-    | _ELECTED
-    | _PROPOSED
-    | {EventType.RESPONSE_RECEIVED, EventType.CONTROLLER_EPOCH_READ, EventType.BROKER_REGISTERED, "broker_epochs"}
-    | {EventType.BROKER_STATE_CHANGED, EventType.CONTROLLER_REGISTRATION}
-)
 #: Of these, the last before a broker's registration in its file announces it; a line of any type that says so too.
 ANNOUNCES_REGISTRATION: Final = (EventType.BROKER_SERVER_STARTING, "broker_registering")
 #: ``ControllerRegistrationRequestData(controllerId=101, incarnationId=...``, ``ControllerRegistration(id=101, inc...``.
@@ -169,8 +159,7 @@ class RecordFact:
     is_only: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """One side of a possible pair."""
 
     rule: str
@@ -187,8 +176,9 @@ def log_marks(fact: LogFact) -> Iterator[Mark]:
     clock = fact.broker_id if fact.broker_id is not None else number(speaker, 31)
     if clock is None:
         return
-    for rule, key, is_earlier in (*_of_states(fact), *_of_requests(fact), *_of_isr(fact, clock), *_of_control(fact)):
-        yield Mark(rule, key, is_earlier, clock, fact.at_us, fact.evidence_id)
+    for sides_of in _LEFT_BY.get(fact.event_type, ()):
+        for rule, key, is_earlier in sides_of(fact, clock):
+            yield Mark(rule, key, is_earlier, clock, fact.at_us, fact.evidence_id)
     # one clock in one file: an announcement that is later by it stands before the registration by mistake
     if (
         fact.event_type == EventType.BROKER_REGISTERED
@@ -203,10 +193,10 @@ def log_marks(fact: LogFact) -> Iterator[Mark]:
 _Sides = Iterator[tuple[str, str, bool]]
 
 
-def _of_states(fact: LogFact) -> _Sides:
+def _of_states(fact: LogFact, _clock: int) -> _Sides:
     fields = fact.fields
     partition = partition_name(fields)
-    if partition is None or fact.event_type not in SHOWN or fields.get("leader") == str(LEADER_DURING_DELETE):
+    if partition is None or fields.get("leader") == str(LEADER_DURING_DELETE):
         return
     leader_epoch, partition_epoch = fields.get("leader_epoch"), fields.get("partition_epoch")
     if partition_epoch is not None:
@@ -221,29 +211,35 @@ def _of_states(fact: LogFact) -> _Sides:
         yield "decided_before_received", f"{partition}|{leader_epoch}", False
 
 
-def _of_requests(fact: LogFact) -> _Sides:
+def _of_requests(fact: LogFact, _clock: int) -> _Sides:
     fields = fact.fields
     controller = f"{fields.get('controller_id')}|{fields.get('controller_epoch')}"
     correlation, partition = fields.get("correlation_id"), partition_name(fields)
-    state = "|".join(fields.get(name, "") for name in ("leader", "leader_epoch", "partition_epoch", "isr"))
     if fact.event_type in _SENT and partition is not None:
         for to in words(fields.get("to_broker_ids") or fields.get("to_broker_id")):
             request = f"{_SENT[fact.event_type]}|{controller}|{to}|{partition}"
             if correlation is not None:
                 yield "sent_before_received", f"{request}|{correlation}", True
             else:
-                yield "state_sent_before_received", f"{request}|{state}", True
-    to = fields.get("broker_id", "" if fact.broker_id is None else str(fact.broker_id))
-    if fact.event_type in _HANDLED and correlation is not None:
+                yield "state_sent_before_received", f"{request}|{_state(fields)}", True
+    if correlation is None:
+        return
+    if fact.event_type in _HANDLED:
         api = _HANDLED[fact.event_type]
+        to = fields.get("broker_id", "" if fact.broker_id is None else str(fact.broker_id))
         if "controller_epoch" in fields:
             yield "handled_before_answered", f"{api}|{controller}|{to}|{correlation}", True
         if fact.event_type in _RECEIVED and partition is not None:
             yield "sent_before_received", f"{api}|{controller}|{to}|{partition}|{correlation}", False
-            yield "state_sent_before_received", f"{api}|{controller}|{to}|{partition}|{state}", False
-    if fact.event_type == EventType.RESPONSE_RECEIVED and correlation is not None and "api" in fields:
+            yield "state_sent_before_received", f"{api}|{controller}|{to}|{partition}|{_state(fields)}", False
+    elif fact.event_type == EventType.RESPONSE_RECEIVED and "api" in fields:
         key = f"{fields['api']}|{controller}|{fields.get('to_broker_id')}|{correlation}"
         yield "handled_before_answered", key, False
+
+
+def _state(fields: Mapping[str, str]) -> str:
+    """The words of a request about one partition."""
+    return "|".join([fields.get(name, "") for name in ("leader", "leader_epoch", "partition_epoch", "isr")])
 
 
 def _of_isr(fact: LogFact, clock: int) -> _Sides:
@@ -262,7 +258,7 @@ def _of_isr(fact: LogFact, clock: int) -> _Sides:
             yield "isr_proposed_before_decided", f"{partition}|{fields['leader']}|{_members(fields.get('isr'))}", False
 
 
-def _of_control(fact: LogFact) -> _Sides:
+def _of_control(fact: LogFact, _clock: int) -> _Sides:
     fields = fact.fields
     epoch = fields.get("controller_epoch")
     if fact.event_type in _ELECTED and epoch and fact.source_kind == SourceKind.CONTROLLER_LOG:
@@ -284,6 +280,25 @@ def _of_control(fact: LogFact) -> _Sides:
             broker_id, _, broker_epoch = entry.partition(":")
             if broker_epoch:
                 yield "registering_before_broker_epoch_cached", f"{broker_id}|{broker_epoch}", False
+
+
+#: What leaves marks, by the types of its records.
+_LEAVING: Final = (
+    (_of_states, SHOWN),
+    (_of_requests, _SENT.keys() | _HANDLED.keys() | {EventType.RESPONSE_RECEIVED}),
+    (_of_isr, _PROPOSED | {EventType.ISR_UPDATE_COMMITTED}),
+    (
+        _of_control,
+        _ELECTED
+        | {EventType.CONTROLLER_EPOCH_READ, EventType.BROKER_REGISTERED, "broker_epochs"}
+        | {EventType.BROKER_STATE_CHANGED, EventType.CONTROLLER_REGISTRATION},
+    ),
+)
+#: Every event type that leaves a mark: what to read of the silver tables.
+EVENT_TYPES: Final = frozenset().union(*(types for _, types in _LEAVING))
+_LEFT_BY: Final = {
+    event_type: [sides_of for sides_of, types in _LEAVING if event_type in types] for event_type in EVENT_TYPES
+}
 
 
 def znode_marks(fact: ZnodeFact) -> Iterator[Mark]:

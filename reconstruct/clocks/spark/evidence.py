@@ -6,16 +6,17 @@ What is kept of the pairs grows with the clocks and not with the logs: of each t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.plans import union
+from ingest.lake.plans import map_in_arrow, union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.kept import CLOCK_MARKS
+from ingest.lake.tables.types import arrow_schema, spark_schema
 from ingest.shapes.event_types import EventType
 from reconstruct.clocks.evidence import (
     ANNOUNCES_REGISTRATION,
@@ -31,7 +32,7 @@ from reconstruct.clocks.evidence import (
     znode_marks,
 )
 from reconstruct.clocks.timeline import CausalPair
-from reconstruct.engine.folds import map_rows
+from reconstruct.engine.batches import rows_in
 from reconstruct.engine.rows import Row, Value, columns_of, value_of
 from reconstruct.events.spark.fields import text_field
 from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN
@@ -73,7 +74,11 @@ def logged_marks(state_changes: DataFrame, controller_events: DataFrame, replica
 
 def _marked(rows: DataFrame, kind: type[Value], marks_of: Callable[[Value], Iterable[Mark]]) -> DataFrame:
     """The marks that rows of facts leave, by side: rows of ``kept.clock_marks``, a side in any number of them."""
-    return map_rows(rows, _SIDE_COLUMNS, lambda facts: _sides(facts, kind, marks_of))
+
+    def sides(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _sides((row for batch in batches for row in rows_in(batch)), kind, marks_of)
+
+    return map_in_arrow(rows, sides, spark_schema(_SIDE_COLUMNS))
 
 
 def _facts(events: DataFrame, source_kind: str) -> DataFrame:
@@ -158,41 +163,43 @@ def _records(metadata_changes: DataFrame) -> DataFrame:
     ).where("record_type IS NOT NULL AND state IS NOT NULL")
 
 
+#: What a side is told by, and how many marks it has, the first and the last of them: when and of which evidence.
+_Whose = tuple[str, str | None, str, str, bool, int]
+_Place = tuple[int, str]
+
+
 def _sides(
     rows: Iterable[Row], kind: type[Value], marks_of: Callable[[Value], Iterable[Mark]]
-) -> Iterator[dict[str, Any]]:
-    sides: dict[tuple[Any, ...], _Side] = {}
+) -> Iterator[pa.RecordBatch]:
+    sides: dict[_Whose, tuple[int, _Place, _Place]] = {}
     for row in rows:
-        of_file = row["cluster_id"], row.get("file_id")
-        for mark in marks_of(value_of(kind, row)):
-            whose = (*of_file, mark.rule, mark.key, mark.is_earlier, mark.clock)
-            place = mark.at_us, mark.evidence_id
-            side = sides.get(whose)
-            if side is None:
-                sides[whose] = _Side(1, place, place)
-            else:
-                side.marks += 1
-                side.first, side.last = min(side.first, place), max(side.last, place)
+        cluster_id, file_id = row["cluster_id"], row.get("file_id")
+        for rule, key, is_earlier, clock, at_us, evidence_id in marks_of(value_of(kind, row)):
+            whose, place = (cluster_id, file_id, rule, key, is_earlier, clock), (at_us, evidence_id)
+            marks, first, last = sides.get(whose, (0, place, place))
+            sides[whose] = marks + 1, min(first, place), max(last, place)
         if len(sides) >= _SIDES_AT_A_TIME:
-            yield from _side_rows(sides)
+            yield _side_batch(sides)
             sides.clear()
-    yield from _side_rows(sides)
+    if sides:
+        yield _side_batch(sides)
 
 
-@dataclass(slots=True)
-class _Side:
-    """How many marks there are, the first and the last of them."""
+def _side_batch(sides: Mapping[_Whose, tuple[int, _Place, _Place]]) -> pa.RecordBatch:
+    """Column by column: to make a dictionary of each side takes longer than to count its marks."""
+    schema = arrow_schema(_SIDE_COLUMNS)
+    *whose, marks, first, last = schema
+    columns = list(map(_array, zip(*sides, strict=True), whose))
+    counts, *places = zip(*sides.values(), strict=True)
+    for of_sides, end in zip(places, (first, last), strict=True):
+        parts = list(map(_array, zip(*of_sides, strict=True), end.type))
+        columns.append(pa.StructArray.from_arrays(parts, fields=list(end.type)))
+    columns.insert(len(whose), _array(counts, marks))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    marks: int
-    first: tuple[int, str]
-    last: tuple[int, str]
 
-
-def _side_rows(sides: Mapping[tuple[Any, ...], _Side]) -> Iterator[dict[str, Any]]:
-    names = ("cluster_id", "file_id", "rule", "key", "is_earlier", "clock")
-    for whose, side in sides.items():
-        first, last = (dict(zip(("at_us", "evidence_id"), place, strict=True)) for place in (side.first, side.last))
-        yield dict(zip(names, whose, strict=True)) | {"marks": side.marks, "first": first, "last": last}
+def _array(values: Sequence[Any], field: pa.Field) -> pa.Array:
+    return pa.array(values, field.type)
 
 
 def tied(sides: DataFrame) -> DataFrame:

@@ -111,7 +111,11 @@ def write_files_of(
     """Have Spark's tasks write the rows of several tables, in one query; ``column`` names the table of each row. Gives
     the files of each table."""
     at = datetime.now(UTC)
-    checked = with_broken(rows, column, [spec for _, spec in folders.values()])
+    specs = [spec for _, spec in folders.values()]
+    # rows of other tables, and columns of theirs, would be handed over to be left out
+    names = {column, *(name for spec in specs for name in spec.column_names)}
+    ours = rows.where(F.col(column).isin(*folders)).select(*(name for name in rows.columns if name in names))
+    checked = with_broken(ours, column, specs)
     files: dict[str, list[NewFile]] = {name: [] for name in folders}
     for file in _by_tasks(checked, lambda batches: write_parts(batches, column, folders, at)):
         files[file.table].append(file)

@@ -96,7 +96,8 @@ def value_of(kind: Callable[..., Value], row: Row, /, **given: Any) -> Value:
             values[name] = value if convert is None else convert(value)
         elif is_none:
             values[name] = None
-    return kind(**(values | given))
+    values.update(given)
+    return kind(**values)
 
 
 def row_of(value: object, /, **given: Any) -> dict[str, Any]:

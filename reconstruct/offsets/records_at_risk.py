@@ -203,12 +203,14 @@ def _instants(
 def _append(result: list[RecordsAtRisk], risk: RecordsAtRisk) -> None:
     """Joined to the one before where that says the same; the evidence is that of its first instant."""
     before = result[-1] if result else None
-    if before is not None and before.valid_to == risk.valid_from:
-        joined = replace(risk, valid_from=before.valid_from, evidence=before.evidence)
-        if joined == replace(before, valid_to=risk.valid_to):
-            result[-1] = joined
-            return
-    result.append(risk)
+    if (
+        before is not None
+        and before.valid_to == risk.valid_from
+        and risk == replace(before, valid_from=risk.valid_from, valid_to=risk.valid_to, evidence=risk.evidence)
+    ):
+        result[-1] = replace(before, valid_to=risk.valid_to)
+    else:
+        result.append(risk)
 
 
 def _is_live(spans: Sequence[Span], instant: int) -> bool:

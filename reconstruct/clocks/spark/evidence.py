@@ -177,7 +177,7 @@ def _sides(
         for rule, key, is_earlier, clock, at_us, evidence_id in marks_of(value_of(kind, row)):
             whose, place = (cluster_id, file_id, rule, key, is_earlier, clock), (at_us, evidence_id)
             marks, first, last = sides.get(whose, (0, place, place))
-            sides[whose] = marks + 1, min(first, place), max(last, place)
+            sides[whose] = marks + 1, first if first < place else place, last if last > place else place
         if len(sides) >= _SIDES_AT_A_TIME:
             yield _side_batch(sides)
             sides.clear()

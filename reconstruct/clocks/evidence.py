@@ -98,7 +98,8 @@ _HANDLED: Final[Mapping[str, str]] = {
 }
 _ELECTED: Final = frozenset({EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_ELECTED})
 _PROPOSED: Final = frozenset({EventType.ISR_SHRINK_PROPOSED, EventType.ISR_EXPAND_PROPOSED})
-#: Of these, the last before a broker's registration in its file announces it; a line of any type that says so too.
+#: A broker's registration is announced by the last line before it in its file that is of these types, or, of any other,
+#: says so.
 ANNOUNCES_REGISTRATION: Final = (EventType.BROKER_SERVER_STARTING, "broker_registering")
 #: ``ControllerRegistrationRequestData(controllerId=101, incarnationId=...``, ``ControllerRegistration(id=101, inc...``.
 _CONTROLLER: Final = re.compile(r"\((?:controllerId|id)=(\d+), incarnationId=([\w-]{22})", re.ASCII)

@@ -111,7 +111,7 @@ class Lake:
     def _standing(self, spec: TableSpec) -> Standing | None:
         """How the table stands to its spec; None where there is none."""
         newest = self._newest(spec)
-        return standing_of(spec, newest.snapshot) if newest.number >= 0 else None
+        return standing_of(spec, newest.metadata) if newest.number >= 0 else None
 
     def _make(self, spec: TableSpec, standing: Standing | None) -> str:
         """Make the table, or bring it to its spec, and say so."""
@@ -261,9 +261,8 @@ class Lake:
         newest = newest_version(self.spark, self.path(spec))
         if newest.number < 0:
             return 0
-        checksum = newest.snapshot.checksumOpt()
         # where no checksum file says it, Delta goes through its whole log, two jobs of Spark's
-        return int(checksum.get().tableSizeBytes() if checksum.isDefined() else newest.snapshot.sizeInBytes())
+        return int(newest.snapshot.sizeInBytes() if newest.checksum is None else newest.checksum["tableSizeBytes"])
 
     def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
         """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -44,3 +45,23 @@ def modified_ms(spark: SparkSession, folder: str, name: str) -> int | None:
         if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
             return None
         raise
+
+
+def read_text(spark: SparkSession, folder: str, name: str) -> str | None:
+    """What a small file of the folder says, in UTF-8; None where there is none. One of this machine is read without
+    Java."""
+    local = local_path(spark, folder)
+    if local is not None:
+        try:
+            return Path(local, name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+    files, path = file_system_of(spark, f"{folder}/{name}")
+    if not files.exists(path):
+        return None
+    jvm: Any = spark._jvm
+    stream = files.open(path)
+    try:
+        return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    finally:
+        stream.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from ingest.lake.direct import (
     write_files,
 )
 from ingest.lake.file_system import file_system_of
-from ingest.lake.pinned import newest_version, table_of_files
+from ingest.lake.pinned import newest_version, pinned_table
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.kept import INSPECTED_FILES, KEPT_TABLES
 
@@ -90,10 +90,10 @@ def put_tiny_files_together(lake: Lake, specs: Iterable[TableSpec]) -> None:
 def _put_tiny_together(lake: Lake, spec: TableSpec) -> None:
     path = lake.path(spec)
     folder = direct_folder(lake.spark, path)
-    if folder is None or not _tiny_files(newest_version(lake.spark, path).snapshot):
+    if folder is None or not _has_many_tiny(newest_version(lake.spark, path).checksum):
         return
     transaction = begin(lake.spark, path)
-    held = table_of_files(transaction.snapshot(), most_files=sys.maxsize)
+    held = pinned_table(lake.spark, path, transaction.snapshot().version(), sys.maxsize)
     if held is None:
         return
     come: list[NewFile] = []
@@ -106,6 +106,11 @@ def _put_tiny_together(lake: Lake, spec: TableSpec) -> None:
         gone += files
     if gone:
         commit(lake.spark, transaction, map(add_action, come), gone, replaces=False, changes_rows=False)
+
+
+def _has_many_tiny(checksum: Mapping[str, Any] | None) -> bool:
+    files = (checksum or {}).get("allFiles") or ()
+    return len([file for file in files if file["size"] < TINY_FILE_BYTES]) > MOST_TINY_FILES
 
 
 def _tiny_files(snapshot: Any) -> list[list[Any]]:
@@ -141,9 +146,8 @@ def _measured(lake: Lake, spec: TableSpec) -> tuple[int, int]:
 
 def _files_count(lake: Lake, spec: TableSpec) -> int:
     """How many files the newest version has; without a Spark job where the commit's own checksum file says so."""
-    snapshot = newest_version(lake.spark, lake.path(spec)).snapshot
-    checksum = snapshot.checksumOpt()
-    return int(snapshot.numOfFiles() if checksum.isEmpty() else checksum.get().numFiles())
+    newest = newest_version(lake.spark, lake.path(spec))
+    return int(newest.snapshot.numOfFiles() if newest.checksum is None else newest.checksum["numFiles"])
 
 
 def _stored_files(lake: Lake, spec: TableSpec) -> list[Any]:

@@ -1,25 +1,25 @@
 """Small Delta tables read without asking Delta again: what a commit's own checksum file says is enough.
 
 Each scan of a Delta table is a Spark job that looks for the files to read, and a table without any row is planned like
-one with many. For a lake on one machine that costs more than the rows do. Delta writes the list of a small table's
-files, with the number of rows in each, beside every commit (``_delta_log/VERSION.crc``): from it such a table is read
-as the Parquet files it is, or as no rows at all.
+one with many. For a lake on one machine that costs more than the rows do. Delta writes what a table is, and the list of
+a small table's files, with the number of rows in each, beside every commit (``_delta_log/VERSION.crc``): from it such a
+table is read as the Parquet files it is, or as no rows at all; and until something is written Delta need not begin.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from ingest.lake.file_system import local_path, modified_ms
+from ingest.lake.file_system import local_path, modified_ms, read_text
 
 #: Of more files Spark lists the folders in a job of its own.
 MOST_FILES: Final = 32
@@ -30,6 +30,8 @@ _MOST_LOGS: Final = 128
 #: Whether there is a later version Delta finds by listing the log, and a run asks three hundred times. To ask for two
 #: files takes less: always on this machine, elsewhere from so many versions on, of which each left four files there.
 LISTED_VERSIONS: Final = 30
+#: What Delta calls the file of a commit.
+_COMMIT: Final = re.compile(r"\d{20}[.]json")
 #: What Delta calls its files where nothing about the table is special; and what Spark takes for a pattern in a path.
 _PLAIN_NAME: Final = re.compile(r"[\w.-]+")
 _PATTERN: Final = re.compile(r"[*?\[\]{}\\']")
@@ -39,30 +41,32 @@ _PLAIN_READER: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class PinnedTable:
-    """The files of one version of a table, and its schema, which is Java's; ``is_tiny``: one task reads them best."""
+    """The files of one version of a table, and its schema as Delta's log writes it; ``is_tiny``: one task reads them
+    best."""
 
     files: Sequence[str]
     rows_count: int | None
-    schema: Any
+    schema: str
     is_tiny: bool
 
     @property
     def struct(self) -> T.StructType:
         """The schema as Delta declares it: with its NOT NULL, of which :meth:`frame` knows nothing."""
-        return T.StructType.fromJson(json.loads(self.schema.json()))
+        return T.StructType.fromJson(json.loads(self.schema))
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows of that version."""
         jvm, session = spark._jvm, spark._jsparkSession
         assert jvm is not None
+        schema = session.parseDataType(self.schema)
         if not self.files:
-            return DataFrame(session.createDataFrame(jvm.java.util.ArrayList(), self.schema), spark)
+            return DataFrame(session.createDataFrame(jvm.java.util.ArrayList(), schema), spark)
         gateway = spark.sparkContext._gateway
         assert gateway is not None
         paths = gateway.new_array(jvm.java.lang.String, len(self.files))
         for index, path in enumerate(self.files):
             paths[index] = path
-        rows = DataFrame(session.read().schema(self.schema).parquet(paths), spark)
+        rows = DataFrame(session.read().schema(schema).parquet(paths), spark)
         # of rows that are known to be in one part Spark moves none to group or to order them
         return rows.coalesce(1) if self.is_tiny else rows
 
@@ -88,22 +92,34 @@ class PinnedTable:
 
 @dataclass(slots=True)
 class NewestVersion:
-    """A table's newest version when Delta was asked last: Delta's own object, its number (-1: there is no table), when
-    it was committed, and the table as it is then, of which :func:`pinned_table` asks Delta once."""
+    """A table's newest version when its log was looked at last: its number (-1: there is no table), when it was
+    committed, and what Delta wrote of it beside that commit (``checksum``, see :func:`_checksum`)."""
 
-    snapshot: Any
     number: int
     written_ms: int
-    pinned: PinnedTable | None = None
-    is_asked: bool = False
+    checksum: Mapping[str, Any] | None
+    _spark: SparkSession
+    _path: str
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What Delta's log says of the table itself, by the names of its PROTOCOL.md: schema and properties."""
+        if self.checksum is not None:
+            return cast("Mapping[str, Any]", self.checksum["metadata"])
+        return cast("Mapping[str, Any]", json.loads(self.snapshot.metadata().json())["metaData"])
+
+    @property
+    def snapshot(self) -> Any:
+        """Delta's own object of the version, or of a later one: to have it takes longer than all else that is asked."""
+        return _delta_s_newest(self._spark, self._path)
 
 
 @dataclass(slots=True)
 class _KnownTable:
-    """Delta's log of a table, and what it told last."""
+    """What a table's log told last, and Delta's object of that log."""
 
-    log: Any
     newest: NewestVersion | None = None
+    log: Any = None
 
 
 def newest_version(spark: SparkSession, path: str) -> NewestVersion:
@@ -111,11 +127,45 @@ def newest_version(spark: SparkSession, path: str) -> NewestVersion:
     known = _known_table(spark, path)
     if known.newest is not None and _is_newest(spark, path, known.newest):
         return known.newest
-    none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
-    snapshot = delta_log(spark, path).update(False, none, none)
-    written_ms = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
-    known.newest = newest = NewestVersion(snapshot, int(snapshot.version()), written_ms)
+    number, written_ms = _newest_commit(spark, path)
+    checksum = None if number < 0 else _checksum(spark, path, number)
+    newest = NewestVersion(number, written_ms, checksum, spark, path)
+    if checksum is None:
+        _ = newest.snapshot  # raises where there is a log that Delta cannot read
+    known.newest = newest
     return newest
+
+
+def _newest_commit(spark: SparkSession, path: str) -> tuple[int, int]:
+    """The number of the newest commit, -1 for none, and when it was written: where the log is a folder of this machine
+    that has commits, by their names."""
+    folder = f"{path}/_delta_log"
+    local = local_path(spark, folder)
+    try:
+        names = sorted(filter(_COMMIT.fullmatch, os.listdir(local))) if local is not None else []
+    except OSError:
+        names = []
+    if names and (written_ms := modified_ms(spark, folder, names[-1])) is not None:
+        return int(names[-1].partition(".")[0]), written_ms
+    snapshot = _delta_s_newest(spark, path)
+    return int(snapshot.version()), int(snapshot.logSegment().lastCommitFileModificationTimestamp())
+
+
+def _delta_s_newest(spark: SparkSession, path: str) -> Any:
+    none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
+    return delta_log(spark, path).update(False, none, none)
+
+
+def _checksum(spark: SparkSession, path: str, number: int) -> Mapping[str, Any] | None:
+    """What Delta wrote beside a commit: the table's metadata and protocol then, how many files and bytes it had, and,
+    of a small one, which files. None where it wrote nothing, or nothing whole."""
+    text = read_text(spark, f"{path}/_delta_log", f"{number:020d}.crc")
+    try:
+        said = json.loads(text or "null")
+    except ValueError:
+        return None
+    is_whole = isinstance(said, dict) and {"metadata", "protocol", "numFiles", "tableSizeBytes"} <= said.keys()
+    return said if is_whole else None
 
 
 def _is_newest(spark: SparkSession, path: str, held: NewestVersion) -> bool:
@@ -133,14 +183,17 @@ def delta_log(spark: SparkSession, path: str) -> Any:
     session for, and a thread of ours has none. A table that was restored has one."""
     jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
-    return _known_table(spark, path).log
+    known = _known_table(spark, path)
+    if known.log is None:
+        # Delta looks for a log it knows by a file system, for which it copies all of Hadoop's settings
+        known.log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    return known.log
 
 
 @lru_cache(maxsize=_MOST_LOGS)
 def _known_table(spark: SparkSession, path: str) -> _KnownTable:
-    """Delta looks for a log it knows by a file system, for which it copies all of Hadoop's settings."""
-    jvm: Any = spark._jvm
-    return _KnownTable(jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path))
+    del spark, path
+    return _KnownTable()
 
 
 def is_worth_it(spark: SparkSession) -> bool:
@@ -148,40 +201,26 @@ def is_worth_it(spark: SparkSession) -> bool:
     return (spark.sparkContext.master or "").startswith("local")
 
 
-def pinned_table(spark: SparkSession, path: str, version: int | None = None) -> PinnedTable | None:
-    """The table at ``path``, at its newest version or another; None where its files are many, or not to be read as they
-    are, or Delta's log goes no longer so far back."""
+def pinned_table(
+    spark: SparkSession, path: str, version: int | None = None, most_files: int = MOST_FILES
+) -> PinnedTable | None:
+    """The table at ``path``, at its newest version or another; None where its files are more, or not to be read as they
+    are, or where Delta keeps nothing of the version beside its commit, as of one that is long ago."""
     newest = newest_version(spark, path)
-    if version not in (None, newest.number):
-        none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
-        try:
-            snapshot = delta_log(spark, path).getSnapshotAt(version, none, none, False)
-        except Py4JJavaError:
-            return None
-        return table_of_files(snapshot)
-    if not newest.is_asked:
-        newest.pinned, newest.is_asked = table_of_files(newest.snapshot), True
-    return newest.pinned
-
-
-def table_of_files(snapshot: Any, most_files: int = MOST_FILES) -> PinnedTable | None:
-    """A version of a table, Delta's own object; None as :func:`pinned_table` gives it."""
-    checksum = snapshot.checksumOpt()
-    if snapshot.version() < 0 or checksum.isEmpty() or checksum.get().allFiles().isEmpty():
+    checksum = newest.checksum if version in (None, newest.number) else _checksum(spark, path, version)
+    if checksum is None or not isinstance(files := checksum.get("allFiles"), list):
         return None
-    files = checksum.get().allFiles().get()
-    count = files.size()
     is_plain = (
-        snapshot.protocol().minReaderVersion() == _PLAIN_READER and snapshot.metadata().partitionColumns().isEmpty()
+        checksum["protocol"]["minReaderVersion"] == _PLAIN_READER and not checksum["metadata"]["partitionColumns"]
     )
-    if not is_plain or count > most_files or count != checksum.get().numFiles():
+    if not is_plain or len(files) > most_files or len(files) != checksum["numFiles"]:
         return None
-    folder = snapshot.deltaLog().dataPath().toString()
-    named = [files.apply(index) for index in range(count)]
-    names = [file.path() for file in named]
+    local = local_path(spark, path)
+    folder = path if local is None else f"file:{local}"
+    names = [file["path"] for file in files]
     if _PATTERN.search(folder) or not all(map(_PLAIN_NAME.fullmatch, names)):
         return None
-    counts = [file.numLogicalRecords() for file in named]
-    rows = None if any(each.isEmpty() for each in counts) else sum(each.get() for each in counts)
-    is_tiny = checksum.get().tableSizeBytes() <= TINY_BYTES
-    return PinnedTable([f"{folder}/{name}" for name in names], rows, snapshot.schema(), is_tiny)
+    counts = [json.loads(file.get("stats") or "{}").get("numRecords") for file in files]
+    rows = None if None in counts else sum(counts)
+    is_tiny = checksum["tableSizeBytes"] <= TINY_BYTES
+    return PinnedTable([f"{folder}/{name}" for name in names], rows, checksum["metadata"]["schemaString"], is_tiny)

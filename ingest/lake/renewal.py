@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
+from pyspark.sql import types as T
 
 from ingest.lake.direct import commit_files
 from ingest.lake.file_system import file_system_of
@@ -64,15 +65,14 @@ def what_to_do(spec: TableSpec) -> str:
     return "put it back as it was, or delete that table's folder and let `reconstruct` make it anew"
 
 
-def standing_of(spec: TableSpec, snapshot: Any) -> Standing:
-    """``snapshot``: Delta's object of the table as it is."""
-    # from Delta's own log: ``DeltaTable.detail()`` starts a Spark job for each table
-    value = snapshot.metadata().configuration().get(VERSION_PROPERTY)
-    found = str(value.get()) if value.isDefined() else None
-    is_same = found == str(spec.version) and str(snapshot.schema().catalogString()) == spec.struct.simpleString()
+def standing_of(spec: TableSpec, metadata: Mapping[str, Any]) -> Standing:
+    """``metadata``: what Delta's log says of the table as it is, by the names of its PROTOCOL.md."""
+    found = metadata["configuration"].get(VERSION_PROPERTY)
+    schema = json.loads(metadata["schemaString"])
+    is_same = found == str(spec.version) and T.StructType.fromJson(schema).simpleString() == spec.struct.simpleString()
     if is_same:
         return Standing(found, is_same=True, is_newer=False, can_be_renewed=True, keeps_rows=True)
-    held = {field["name"]: field["type"] for field in json.loads(snapshot.schema().json())["fields"]}
+    held = {field["name"]: field["type"] for field in schema["fields"]}
     wanted = json.loads(spec.struct.json())["fields"]
     fits = all(field["type"] == held[field["name"]] if field["name"] in held else field["nullable"] for field in wanted)
     is_newer = found is not None and found.isdigit() and int(found) > spec.version

@@ -66,7 +66,7 @@ class RedactedLake(PinnedLake):
 
     def __init__(self, lake: Lake) -> None:
         super().__init__(lake)
-        key = str(newest_version(lake.spark, lake.path(INGESTED_FILES)).snapshot.metadata().id()).encode()
+        key = str(newest_version(lake.spark, lake.path(INGESTED_FILES)).metadata["id"]).encode()
         self.pseudonyms = Pseudonyms(key, frozenset(_topics(lake)), frozenset(_hosts(lake)))
 
     def pinned(self) -> Lake:

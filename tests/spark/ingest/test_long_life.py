@@ -59,7 +59,7 @@ def test_a_table_s_log_is_summed_up_after_as_many_commits_as_it_says_and_not_bef
 
 
 def is_as_declared(lake: Lake, spec: TableSpec) -> bool:
-    return standing_of(spec, newest_version(lake.spark, lake.path(spec)).snapshot).is_same
+    return standing_of(spec, newest_version(lake.spark, lake.path(spec)).metadata).is_same
 
 
 def test_the_tables_that_a_run_makes_are_made_anew_and_what_was_before_can_be_read(lake):

@@ -125,9 +125,12 @@ class _KnownTable:
 def newest_version(spark: SparkSession, path: str) -> NewestVersion:
     """The newest version of the table at ``path``, of which no Spark job is needed."""
     known = _known_table(spark, path)
-    if known.newest is not None and _is_newest(spark, path, known.newest):
-        return known.newest
+    held = known.newest
+    if held is not None and _is_newest(spark, path, held):
+        return held
     number, written_ms = _newest_commit(spark, path)
+    if held is not None and (held.number, held.written_ms) == (number, written_ms):
+        return held
     checksum = None if number < 0 else _checksum(spark, path, number)
     newest = NewestVersion(number, written_ms, checksum, spark, path)
     if checksum is None:

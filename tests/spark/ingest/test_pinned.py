@@ -136,6 +136,30 @@ def test_the_newest_version_is_known_without_listing_the_log(
     assert subjects(PinnedLake(lake).read(RUN_METRICS)) == ["b", "c"]
 
 
+def test_delta_is_asked_only_where_its_files_do_not_say_what_a_table_is(
+    spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(Exception):
+        pass
+
+    def asked(*_: Any) -> Any:
+        raise Asked
+
+    lake.append(rows(spark, "a"), RUN_METRICS)
+    by_delta = lake.size_bytes(RUN_METRICS)
+    pinned._known_table.cache_clear()
+    monkeypatch.setattr(pinned, "delta_log", asked)
+    assert lake.ensure([RUN_METRICS]) == []
+    assert (lake.newest_version(RUN_METRICS), lake.size_bytes(RUN_METRICS)) == (1, by_delta)
+    assert subjects(PinnedLake(lake).read(RUN_METRICS)) == ["a"]
+    checksum = Path(lake.path(RUN_METRICS), "_delta_log", f"{1:020d}.crc")
+    for said in (checksum.read_text()[:-9], "[]", "{}", "null"):
+        checksum.write_text(said)
+        pinned._known_table.cache_clear()
+        with pytest.raises(Asked):
+            lake.newest_version(RUN_METRICS)
+
+
 @pytest.mark.parametrize("written", [[], [["a"]], [["a", "b"], ["c"]]], ids=["no row", "a file", "two files"])
 def test_named_for_sql_it_has_the_rows_and_types_that_delta_reads(
     spark: Any, lake: Lake, written: list[list[str]]

@@ -133,7 +133,7 @@ def newest_version(spark: SparkSession, path: str) -> NewestVersion:
         return held
     checksum = None if number < 0 else _checksum(spark, path, number)
     newest = NewestVersion(number, written_ms, checksum, spark, path)
-    if checksum is None:
+    if checksum is None and number >= 0:
         _ = newest.snapshot  # raises where there is a log that Delta cannot read
     known.newest = newest
     return newest

@@ -6,6 +6,7 @@ What Spark decodes is in :mod:`reconstruct.events.spark.fields`, by the same rul
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 from ingest.shapes.values import fitting
 
@@ -13,11 +14,11 @@ from ingest.shapes.values import fitting
 Partition = tuple[str, int]
 
 
-def fields_of(pairs: Mapping[str, str | None] | Iterable[tuple[str, str | None]] | None) -> dict[str, str]:
+def fields_of(pairs: Mapping[str, str | None] | Iterable[tuple[str, str | None]] | None) -> Mapping[str, str]:
     """The fields of one record from a map, or from the pairs that Arrow makes of one within a struct; what is NULL is
     not among them."""
     if isinstance(pairs, dict) and None not in pairs.values():  # as nearly all are
-        return pairs
+        return cast("Mapping[str, str]", pairs)
     given = pairs.items() if isinstance(pairs, Mapping) else pairs or ()
     return {name: value for name, value in given if value is not None}
 

@@ -163,6 +163,6 @@ def _copies_of(known: _KnownOfBroker) -> list[CheckpointCopy]:
 def _lines_of(row: Row) -> Iterator[BrokerLine]:
     fields = fields_of(row["fields"])
     if row["topic"] is not None and row["partition_id"] is not None:
-        fields |= {"topic": row["topic"], "partition_id": str(row["partition_id"])}
+        fields = {**fields, "topic": row["topic"], "partition_id": str(row["partition_id"])}
     words = (row[name] or "" for name in ("cause", "cause_type", "topic_incarnation"))
     return lines_of(row["at"], row["evidence_id"], row["event_type"] or "", fields, *words)

@@ -292,7 +292,12 @@ class OpenFile:
             raise RowError(f"a row of {self._spec.full_name} breaks {names[0]}: {condition}")
         table = _with_clock(rows, self._schema, self._at)
         self._summary.take(table)
-        self._writer = self._writer or pq.ParquetWriter(self._path, self._schema, compression="zstd")
+        order = self._spec.sorted_by
+        if order:
+            table = table.sort_by([(name, "ascending") for name in order])
+        self._writer = self._writer or pq.ParquetWriter(
+            self._path, self._schema, compression="zstd", write_page_index=bool(order)
+        )
         self._writer.write_table(table, row_group_size=table.num_rows)
 
 

@@ -49,6 +49,8 @@ COMMON_CONFIG: Final[Mapping[str, str]] = {
     # all rows that are in it: batches are bounded by their rows instead
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    # by default of more than ten values only the least and the greatest are asked for in a file
+    "spark.sql.parquet.pushdown.inFilterThreshold": "256",
     "spark.ui.showConsoleProgress": "false",
 }
 #: For one machine: Delta's and Spark's defaults are for clusters and cost four times the time here.

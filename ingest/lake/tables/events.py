@@ -48,7 +48,8 @@ def _events(name: str, grain: str, *columns: Column) -> TableSpec:
         col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
     )
     every = (*_EVENT_HEAD, *_EVENT_PARTITION, *columns, *of_record, *_RECORD_PLACE, *PROVENANCE)
-    return TableSpec("silver", name, grain, ("cluster_id", "event_id"), every, version=2)
+    key = ("cluster_id", "event_id")
+    return TableSpec("silver", name, grain, key, every, version=2, sorted_by=("event_type",))
 
 
 STATE_CHANGE_EVENTS: Final = _events(

@@ -53,7 +53,8 @@ class TableSpec:
     """A table: where it lives, what one row is, what makes a row unique, and its columns.
 
     ``constraints`` are conditions in SQL by their names. ``version`` rises with every change that an existing lake does
-    not already satisfy.
+    not already satisfy. By ``sorted_by`` rows lie beside each other in their files where tasks write these themselves:
+    who asks for few of its values reads few pages.
     """
 
     schema: str
@@ -63,15 +64,16 @@ class TableSpec:
     columns: tuple[Column, ...]
     constraints: Mapping[str, str] = field(default_factory=dict)
     version: int = 1
+    sorted_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise ValueError(f"{self.full_name}: column declared twice: {', '.join(doubled)}")
-        unknown = [name for name in self.key if name not in names]
+        unknown = [name for name in (*self.key, *self.sorted_by) if name not in names]
         if unknown:
-            raise ValueError(f"{self.full_name}: key names no column: {', '.join(unknown)}")
+            raise ValueError(f"{self.full_name}: key or order names no column: {', '.join(unknown)}")
 
     @property
     def full_name(self) -> str:

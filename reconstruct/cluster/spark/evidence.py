@@ -54,6 +54,12 @@ _BROKER_EVENTS: Final = (
 )
 #: controller.log events that list all live brokers, in ``live_broker_ids``.
 _LIVE_LISTS: Final = (EventType.BROKER_CHANGE, EventType.BROKERS_ACTIVE)
+#: server.log events of which some tell of the start of a process.
+_START_EVENTS: Final = (
+    EventType.CONTROLLER_SERVER_CHANGED,
+    EventType.BROKER_STATE_CHANGED,
+    EventType.BROKER_SERVER_STARTING,
+)
 _CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
 _BROKER_COLUMNS: Final = columns_of(BrokerFact)
 _TOLD: Final = ("cluster_id", "corrected_time", "record_id")
@@ -201,27 +207,32 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
             **{name: name for name in ("at", "evidence_id", "czxid", "at_upper")},
         )
     ]
-    for event_type, name, kind in _BROKER_EVENTS:
-        events = controller_events.where(F.col("event_type") == event_type)
-        listed = events.select(*_TOLD, _speaker(), F.explode(ints_field(name)).alias("id"))
-        facts.append(_told(listed.where("id IS NOT NULL"), kind, broker_id="id"))
+    lists = F.array(
+        *(
+            F.struct(F.lit(kind).alias("kind"), F.when(F.col("event_type") == of_type, ints_field(name)).alias("ids"))
+            for of_type, name, kind in _BROKER_EVENTS
+        )
+    )
+    changes = controller_events.where(F.col("event_type").isin(*dict.fromkeys(kind for kind, _, _ in _BROKER_EVENTS)))
+    each = changes.select(*_TOLD, _speaker(), F.inline(lists)).select("*", F.explode("ids").alias("id"))
+    facts.append(_told(each.where("id IS NOT NULL"), F.col("kind"), broker_id="id"))
     epochs = controller_events.where(F.col("event_type") == EventType.BROKER_EPOCHS)
     entry = F.explode(F.split(text_field("broker_epochs"), ",")).alias("entry")
     parts = epochs.select(*_TOLD, _speaker(), entry).withColumn("parts", F.split("entry", ":"))
     listed = parts.where(F.size("parts") == 2)
     broker_id, epoch = F.col("parts")[0].try_cast("int"), F.col("parts")[1].try_cast("bigint")
-    facts.append(_told(listed, "epoch_listed", broker_id=broker_id, czxid=epoch))
+    facts.append(_told(listed, F.lit("epoch_listed"), broker_id=broker_id, czxid=epoch))
     return union(facts).where("broker_id IS NOT NULL")
 
 
-def _told(lines: DataFrame, kind: str, **given: Column | str) -> DataFrame:
+def _told(lines: DataFrame, kind: Column, **given: Column | str) -> DataFrame:
     """Facts about brokers that lines of controllers tell."""
     by_line: dict[str, Column | str] = {
         "at": F.unix_micros("corrected_time"),
         "evidence_id": "record_id",
         "controller_id": "speaker_id",
     }
-    return select_columns(lines, ("cluster_id",), _BROKER_COLUMNS, kind=F.lit(kind), **by_line, **given)
+    return select_columns(lines, ("cluster_id",), _BROKER_COLUMNS, kind=kind, **by_line, **given)
 
 
 def _speaker() -> Column:
@@ -232,7 +243,8 @@ def _live_lists(controller_events: DataFrame) -> DataFrame:
     listed, is_list = ints_field("live_broker_ids"), F.col("event_type").isin(*_LIVE_LISTS)
     is_ignored = F.col("event_type") == EventType.BROKER_REGISTRATION_IGNORED
     return (
-        controller_events.where((is_list & listed.isNotNull()) | is_ignored)
+        controller_events.where(F.col("event_type").isin(*_LIVE_LISTS, EventType.BROKER_REGISTRATION_IGNORED))
+        .where((is_list & listed.isNotNull()) | is_ignored)
         .select(
             "cluster_id",
             _at("corrected_time"),
@@ -311,7 +323,8 @@ def _start_lines(events: DataFrame) -> DataFrame:
         )
         .when(event_type == EventType.BROKER_SERVER_STARTING, StartStep.BROKER_STARTING.value)
     )
-    return events.select("cluster_id", "broker_id", _at("corrected_time"), step.alias("step"), "record_id").where(
+    of_starts = events.where(event_type.isin(*_START_EVENTS))
+    return of_starts.select("cluster_id", "broker_id", _at("corrected_time"), step.alias("step"), "record_id").where(
         "step IS NOT NULL AND broker_id IS NOT NULL"
     )
 

@@ -126,13 +126,15 @@ def add_life_signs(
         (F.col("event_type") == EventType.FETCH_FAILED) & error.rlike(UNREACHABLE_ERROR)
     )
     failed = placed(
-        replication_events.where(is_failure)
+        replication_events.where(F.col("event_type").isin(*UNREACHABLE, EventType.FETCH_FAILED))
+        .where(is_failure)
         .withColumnRenamed("broker_id", "speaker_id")
         .withColumn("broker_id", F.coalesce(int_field("leader"), int_field("to_broker_id")))
         .where("speaker_id <> broker_id")
         .select("cluster_id", "broker_id", *_place("corrected_time", F.col("record_id")))
     ).where(F.col("at").between(F.col("ends_us") - FAILURES_US, F.col("ends_us")))
-    starting = own.where(F.col("event_type").isin(*STARTING) | F.col("found").isNotNull())
+    starts = own.where(F.col("event_type").isin(*STARTING, EventType.LOG_RECOVERY))
+    starting = starts.where(F.col("event_type").isin(*STARTING) | F.col("found").isNotNull())
     sign, is_silent = F.struct(*_SIGN), F.col("at") <= F.col("silent_us")
     signs = union(
         [

@@ -17,6 +17,17 @@ from reconstruct.quorum.evidence import QuorumFact, QuorumFactKind
 _KEY: Final = ("cluster_id",)
 _COLUMNS: Final = columns_of(QuorumFact)
 _NAMING: Final = (EventType.QUORUM_LEADER_CHANGED, EventType.QUORUM_CONTROLLER_RENOUNCED)
+#: Events of which some tell of a quorum.
+_OF_QUORUMS: Final = (
+    *_NAMING,
+    EventType.QUORUM_STATE_CHANGED,
+    EventType.RAFT_CLIENT_SHUTDOWN,
+    EventType.QUORUM_ELECTION,
+    EventType.QUORUM_MAJORITY_LOST,
+    EventType.QUORUM_CONTROLLER_FAILED,
+    EventType.QUORUM_CONTROLLER_ACTIVE,
+    EventType.QUORUM_HIGH_WATERMARK,
+)
 
 
 def quorum_evidence(
@@ -59,8 +70,9 @@ def _lines(events: DataFrame) -> DataFrame:
     # "(none)" is no number; a controller that goes on leading names itself by none
     is_still_leader = text_field("cur_claim_epoch").isNotNull() & text_field("new_leader_name").isNull()
     named = F.coalesce(int_field("quorum_leader"), int_field("new_leader_name"))
+    of_quorums = events.where(event.isin(*_OF_QUORUMS)).withColumn("quorum_kind", kind)
     return select_evidence(
-        events.withColumn("quorum_kind", kind).where("quorum_kind IS NOT NULL AND corrected_time IS NOT NULL"),
+        of_quorums.where("quorum_kind IS NOT NULL AND corrected_time IS NOT NULL"),
         _KEY,
         _COLUMNS,
         kind="quorum_kind",

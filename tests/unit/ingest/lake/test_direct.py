@@ -31,6 +31,7 @@ SPEC = TableSpec(
     ),
 )
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+LEVELS = ("WARN", "INFO", "WARN", "INFO")
 SCHEMA = arrow_schema({column.name: column.type for column in SPEC.columns if column.name != "ingested_at"})
 
 
@@ -45,6 +46,22 @@ def at(microsecond: int) -> datetime:
 def written(folder: Path, *batches: pa.RecordBatch) -> NewFile:
     (file,) = write_file(batches, str(folder), SPEC, NOW)
     return file
+
+
+def test_rows_lie_beside_each_other_as_the_spec_says_and_pages_say_what_they_hold(tmp_path: Path) -> None:
+    batches = [
+        rows((name, "c", at(number), level)) for number, (name, level) in enumerate(zip("abcd", LEVELS, strict=True))
+    ]
+    (file,) = write_file(batches, str(tmp_path), replace(SPEC, sorted_by=("log_level",)), NOW)
+    found = pq.ParquetFile(tmp_path / file.name)
+    assert [row["record_id"] for row in found.read().to_pylist()] == ["b", "d", "a", "c"], "else as they came"
+    assert found.metadata.row_group(0).column(0).has_column_index
+    assert json.loads(file.stats)["maxValues"]["event_time"].endswith(".000Z"), "of all rows"
+    plain = pq.ParquetFile(tmp_path / written(tmp_path, *batches).name)
+    assert [row["record_id"] for row in plain.read().to_pylist()] == ["a", "b", "c", "d"]
+    assert not plain.metadata.row_group(0).column(0).has_column_index
+    with pytest.raises(ValueError, match="names no column: level"):
+        replace(SPEC, sorted_by=("level",))
 
 
 def test_the_file_holds_the_rows_of_all_batches_and_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

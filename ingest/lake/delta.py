@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
 from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files, write_files_of
-from ingest.lake.pinned import NewestVersion, is_worth_it, newest_version, pinned_table
+from ingest.lake.pinned import NewestVersion, commit_actions, is_worth_it, newest_version, pinned_table
 from ingest.lake.plans import union
 from ingest.lake.renewal import (
     VERSION_PROPERTY,
@@ -417,11 +417,12 @@ def operations_since(lake: Lake, spec: TableSpec, version: int, newest: int) -> 
     count = newest - version
     if count <= 0:
         return frozenset({RESTORED} if count else ())
-    history = DeltaTable.forPath(lake.spark, lake.path(spec)).history(count)
-    commits = history.where(F.col("version") <= newest).select("operation").collect()
-    known = frozenset(commit["operation"] for commit in commits)
-    # Delta keeps its history for a month; where it grew while it was read nothing is said of what it grew by
-    return known if len(commits) == count else known | {""}
+    commits = side_by_side(
+        lambda number: commit_actions(lake.spark, lake.path(spec), number), range(version + 1, newest + 1)
+    )
+    told = [[action["commitInfo"] for action in commit or () if "commitInfo" in action] for commit in commits]
+    # of a commit that is there no longer, or says nothing of itself, anything may be
+    return frozenset(infos[0].get("operation", "") if infos else "" for infos in told)
 
 
 def without(rows: DataFrame, gone: DataFrame) -> DataFrame:

@@ -171,6 +171,16 @@ def _checksum(spark: SparkSession, path: str, number: int) -> Mapping[str, Any] 
     return said if is_whole else None
 
 
+def commit_actions(spark: SparkSession, path: str, number: int) -> list[Mapping[str, Any]] | None:
+    """What a commit did, by the names of Delta's PROTOCOL.md; None where its file is there no longer, as after Delta's
+    month, or is not whole."""
+    text = read_text(spark, f"{path}/_delta_log", f"{number:020d}.json")
+    try:
+        return None if text is None else [json.loads(line) for line in text.split("\n") if line.strip()]
+    except ValueError:
+        return None
+
+
 def _is_newest(spark: SparkSession, path: str, held: NewestVersion) -> bool:
     """Whether the table's log goes on to that version and no further, as two files say: versions have no holes."""
     folder = f"{path}/_delta_log"

@@ -59,15 +59,27 @@ def test_it_cannot_be_told_where_a_commit_or_a_file_is_gone(spark: Any, lake: La
     lake.append(rows(spark, a="first"), RUN_METRICS)
     before, folder = now(lake), Path(lake.path(RUN_METRICS))
     known = set(folder.glob("*.parquet"))
-    lake.append(rows(spark, b="first"), RUN_METRICS)
+    lake.append(rows(spark, b="first", c="first").coalesce(1), RUN_METRICS)
     after = now(lake)
     (new,) = set(folder.glob("*.parquet")) - known
     new.rename(new.with_suffix(".gone"))
     assert changed_clusters(lake, before, after) is None
     new.with_suffix(".gone").rename(new)
+    assert changed_clusters(lake, before, after) == {"b", "c"}
+    commit = folder / "_delta_log" / f"{after[RUN_METRICS.full_name]:020d}.json"
+    said = commit.read_text(encoding="utf-8")
+    for cut in (said[:-20], None):
+        commit.unlink() if cut is None else commit.write_text(cut, encoding="utf-8")
+        assert changed_clusters(lake, before, after) is None
+
+
+def test_of_a_file_whose_rows_are_all_of_one_cluster_the_log_says_which(spark: Any, lake: Lake) -> None:
+    before, folder = now(lake), Path(lake.path(RUN_METRICS))
+    lake.append(rows(spark, b="first"), RUN_METRICS)
+    after = now(lake)
+    for file in folder.glob("*.parquet"):
+        file.unlink()
     assert changed_clusters(lake, before, after) == {"b"}
-    (folder / "_delta_log" / f"{after[RUN_METRICS.full_name]:020d}.json").unlink()
-    assert changed_clusters(lake, before, after) is None
 
 
 @pytest.mark.parametrize("rewritten_bytes", [0, 1 << 20])

@@ -90,7 +90,21 @@ def test_tiny_files_of_many_runs_become_one_and_larger_ones_stay(spark, lake, mo
     assert files()[-1] == large
     assert rows_of(lake) == before == sorted(lake.read_at(RUN_METRICS, version).collect())
     assert operations_since(lake, RUN_METRICS, version, version + 1) == {"OPTIMIZE"} < UPKEEP
+    assert operations_since(lake, RUN_METRICS, version - 1, version + 1) == {"WRITE", "OPTIMIZE"}
     assert changed_clusters(lake, {RUN_METRICS.full_name: version}, {RUN_METRICS.full_name: version + 1}) == frozenset()
+
+
+def test_a_commit_that_is_gone_may_have_done_anything(lake):
+    for value in range(3):
+        named = ", ".join(f"'{name}' AS {name}" for name in ("run_id", "cluster_id", "metric", "subject"))
+        row = lake.spark.sql(f"SELECT {named}, double({value}) AS value, timestamp '2026-11-23 00:00:00' AS run_at")
+        lake.append(row, RUN_METRICS)
+    newest = lake.newest_version(RUN_METRICS)
+    assert operations_since(lake, RUN_METRICS, newest - 2, newest) == {"WRITE"}
+    Path(lake.path(RUN_METRICS), "_delta_log", f"{newest - 1:020d}.json").unlink()
+    assert operations_since(lake, RUN_METRICS, newest - 2, newest) == {"WRITE", ""}
+    assert operations_since(lake, RUN_METRICS, newest, newest) == frozenset()
+    assert operations_since(lake, RUN_METRICS, newest + 1, newest) == {"RESTORE"}
 
 
 def listed(lake: Lake) -> list[dict]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from ingest.lake.delta import Lake, only, side_by_side
-from ingest.lake.plans import union
+from ingest.lake.plans import differing, union
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
@@ -27,7 +27,7 @@ from reconstruct.clocks.spark.step import as_printed, clocks_of, correcting, is_
 from reconstruct.cluster.spark.incarnations import acted_minutes, cluster_generations, topic_incarnations, topic_namings
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
-from reconstruct.kept.record_rows import RecordRows, differing
+from reconstruct.kept.record_rows import RecordRows
 from reconstruct.metadata_log.migration import Migration
 from reconstruct.metadata_log.spark.migration import before_take_over
 from reconstruct.offsets.spark.messages import offset_statements

@@ -36,6 +36,7 @@ from ingest.lake.tables.kept import (
     FILE_CONTROLLERS,
     LOG_SPANS,
     MATCHED_REQUESTS,
+    OFFSET_STATEMENTS,
     UNORDERED_LOGS,
     UNRECOGNISED_MESSAGES,
 )
@@ -75,11 +76,13 @@ from reconstruct.metadata_log.spark.step import metadata_histories, other_change
 from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
 from reconstruct.offsets.spark.evidence import evidence_sources as offset_sources
 from reconstruct.offsets.spark.evidence import offset_evidence
+from reconstruct.offsets.spark.evidence import placed_evidence as placed_offset_evidence
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.offsets.spark.records_at_risk import RISK_FOLD, risk_evidence
 from reconstruct.offsets.spark.step import OFFSET_FOLD, with_losses
 from reconstruct.partitions.spark.evidence import evidence_sources as partition_sources
 from reconstruct.partitions.spark.evidence import partition_evidence
+from reconstruct.partitions.spark.evidence import placed_evidence as placed_partition_evidence
 from reconstruct.partitions.spark.step import PARTITION_FOLD
 from reconstruct.quorum.spark.evidence import quorum_evidence
 from reconstruct.quorum.spark.step import quorum_timelines
@@ -133,6 +136,13 @@ class Run:
     def is_unchanged(self, *specs: TableSpec) -> bool:
         """Whether these tables of bronze are those that the last run read, and what it made of them is kept."""
         return self.is_kept and self._unchanged.issuperset(spec.full_name for spec in specs)
+
+    def differing_records(self, *specs: TableSpec, made: Callable[..., DataFrame]) -> Callable[[], DataFrame | None]:
+        """Of tables that are made of records: what is another than at the last run, but for topics of which the
+        incarnations are others."""
+        return partial(
+            self.record_rows.differing, *specs, made=made, are_others_the_same=self.inputs.are_clocks_the_same
+        )
 
     @property
     def views(self) -> dict[str, ClusterView]:
@@ -300,9 +310,12 @@ def gather_partition_evidence(run: Run) -> None:
         STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES, METADATA_CHANGES
     )
     znodes = before_take_over(znodes, run.migrations)
-    given = (changes, replication, controllers, znodes, metadata, run.inputs.incarnations)
-    sources = Sources(partial(partition_evidence, *given), partial(partition_sources, *given))
-    run.partition_sources = run.folds.planned(sources)
+    beside = (controllers, znodes, metadata, run.inputs.incarnations)
+    records = run.differing_records(
+        STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, made=placed_partition_evidence
+    )
+    evidence = partial(partition_evidence, changes, replication, *beside)
+    run.partition_sources = run.folds.planned(Sources(evidence, partial(partition_sources, *beside), records))
 
 
 def fold_each_partition(run: Run) -> None:
@@ -321,8 +334,13 @@ def bound_offsets(run: Run) -> None:
     events, files, segments, decided = run.read(
         REPLICATION_EVENTS, b.INGESTED_FILES, b.LOG_SEGMENTS, s.LEADER_AND_ISR_TIMELINE
     )
-    given = (run.observations, files, run.inputs.statements, run.inputs.incarnations, events, segments)
-    sources = Sources(partial(offset_evidence, *given, decided), partial(offset_sources, *given), [run.partitions])
+    incarnations = run.inputs.incarnations
+    given = (run.observations, files, run.inputs.statements, incarnations, events, segments, decided)
+    beside = (run.observations, files, incarnations, segments)
+    records = run.differing_records(OFFSET_STATEMENTS, REPLICATION_EVENTS, made=placed_offset_evidence)
+    sources = Sources(
+        partial(offset_evidence, *given), partial(offset_sources, *beside), records, folds=[run.partitions]
+    )
     run.offsets = run.fold(OFFSET_FOLD, sources, run.contexts)
 
 

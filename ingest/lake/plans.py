@@ -13,7 +13,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
-#: So many files are named to whoever reads their records, that it may pass over all others.
+#: So many files, or topics, are named to whoever reads what is theirs, that it may pass over all others.
 MOST_NAMED: Final = 200
 _FILE: Final = ("cluster_id", "file_id")
 BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -29,6 +29,12 @@ def union(parts: Iterable[DataFrame]) -> DataFrame:
     plans = jvm.PythonUtils.toSeq([part._jdf.logicalPlan() for part in (first, *others)])
     whole = jvm.org.apache.spark.sql.catalyst.plans.logical.Union(plans, True, True)
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, whole), spark)
+
+
+def differing(one: DataFrame, other: DataFrame) -> DataFrame:
+    """The rows, each once, of which one has more than the other, whichever; the columns are those of ``one``."""
+    counted = [rows.select(*one.columns, F.lit(by).alias("_more")) for rows, by in ((one, 1), (other, -1))]
+    return union(counted).groupBy(*one.columns).agg(F.sum("_more").alias("_more")).where("_more <> 0").drop("_more")
 
 
 def map_in_arrow(rows: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:

@@ -134,11 +134,13 @@ class Folded:
 @dataclass(frozen=True)
 class Sources:
     """What a fold's evidence is made of: ``evidence`` makes it, of all topics or some; ``rows`` are those that it
-    follows from, by topic (:func:`reconstruct.kept.topics.topic_hashes`); ``folds`` those of which it reads the
-    tables."""
+    follows from, by topic (:func:`reconstruct.kept.topics.topic_hashes`); ``records`` what of log records is another
+    than at the last run, by topic too, None where that is not known
+    (:meth:`reconstruct.kept.record_rows.RecordRows.differing`); ``folds`` those of which it reads the tables."""
 
     evidence: Callable[[Topics], DataFrame]
     rows: Callable[[], Sequence[DataFrame]] | None = None
+    records: Callable[[], DataFrame | None] | None = None
     folds: Sequence[Folded] = ()
 
 
@@ -158,10 +160,7 @@ class KeptFolds:
         """The rows of a fold; ``facts`` by cluster. Each is staged: it is made once."""
         known = dict(facts)
         topics = self._topics(step, sources, known)
-        hashed = with_hashes(sources.evidence(topics), step.key)
-        if topics is not ALL_TOPICS:
-            # it is read twice, and to make it goes through the rows of all topics
-            hashed = self._stage.keep(hashed, f"{step.name}_evidence")
+        hashed = topics.once(with_hashes(sources.evidence(topics), step.key), "evidence")
         redone = self._redone(step, hashed, topics, known) if self._is_kept else None
         count = 0 if redone is None else redone.count()
         wanted = hashed if redone is None else only(hashed, redone)
@@ -180,7 +179,8 @@ class KeptFolds:
         return replace(sources, evidence=lambda topics: topics.of(evidence))
 
     def _topics(self, step: Fold[F_], sources: Sources, facts: Mapping[str, F_]) -> Topics:
-        """Those of which a key may be another than before: by its sources, by a fold before it, or by an answer."""
+        """Those of which a key may be another than before: by its sources, by a fold before it, or by an answer. All,
+        where that is not known."""
         if not self._is_by_topic:
             return ALL_TOPICS
         changed = []
@@ -192,11 +192,20 @@ class KeptFolds:
         redone = [each.redone for each in sources.folds if each.redone is not None]
         if not self._is_kept or len(redone) < len(sources.folds):
             return ALL_TOPICS
+        if sources.records is not None:
+            others = sources.records()
+            if others is None:
+                return ALL_TOPICS
+            changed.append(others.where("topic IS NOT NULL").select(*TOPIC_KEY))
         changed += [keys.select(*TOPIC_KEY) for keys in redone]
         unknown, kept = step.unknown, self._kept(FOLDED_KEYS, step).select(*TOPIC_KEY, "asked", "answers")
         names = dict.fromkeys(TOPIC_KEY, "string")
         changed.append(map_rows(kept, names, lambda rows: _answered_anew(rows, TOPIC_KEY, facts, unknown)))
-        return Topics(self._stage.keep(union(changed).distinct(), f"{step.name}_changed_topics"))
+
+        def keep(rows: DataFrame, name: str) -> DataFrame:
+            return self._stage.keep(rows, f"{step.name}_{name}")
+
+        return Topics.some(union(changed), keep)
 
     def _kept(self, spec: TableSpec, step: Fold[F_]) -> DataFrame:
         return self._lake.read(spec).where(F.col("step") == step.name)

@@ -17,16 +17,25 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, only
-from ingest.lake.plans import MOST_NAMED, of_files
+from ingest.lake.plans import MOST_NAMED, differing, of_files
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
-from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
-from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, RECORD_ROWS_TABLES
+from ingest.lake.tables.events import (
+    CONTROLLER_EVENTS,
+    METADATA_CHANGES,
+    REPLICATION_EVENTS,
+    STATE_CHANGE_EVENTS,
+    ZNODE_CHANGES,
+)
+from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, OFFSET_STATEMENTS, RECORD_ROWS_TABLES
 from reconstruct.engine.staging import Staging
 
 _FILE: Final = ("cluster_id", "file_id")
 #: What a run writes and holds against what it was.
-_COMPARED: Final = (CLOCK_MARKS, ZNODE_CHANGES, METADATA_CHANGES)
+_COMPARED: Final = (
+    *(CLOCK_MARKS, OFFSET_STATEMENTS, STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS),
+    *(ZNODE_CHANGES, METADATA_CHANGES),
+)
 
 
 @dataclass(frozen=True)
@@ -156,11 +165,20 @@ class RecordRows:
         if not changed.isEmpty():
             self._lake.replace_keys(make(of_keys(records, changed)), changed, spec)
 
-    def differing(self, spec: TableSpec) -> DataFrame | None:
-        """The rows of files that changed which a table, written by now, has and had not when the last run ended, or had
-        and has not; None where that is not known."""
-        changed, then = self._changed, self.as_they_were(spec)
-        return None if changed is None or then is None else differing(*map(changed.of, (*then, self._lake.read(spec))))
+    def differing(
+        self, *specs: TableSpec, made: Callable[..., DataFrame] = lambda rows: rows, are_others_the_same: bool = True
+    ) -> DataFrame | None:
+        """What is ``made`` of the rows of files that changed in these tables, written by now, and was not when the last
+        run ended, or was and is not; None where that is not known. ``are_others_the_same``: of files that did not
+        change it is what it was."""
+        changed = self._changed
+        if changed is None or not are_others_the_same:
+            return None
+        now = made(*(changed.of(self._lake.read(spec)) for spec in specs))
+        if not changed.is_any_known:
+            return now
+        then = self.as_they_were(*specs)
+        return None if then is None else differing(made(*map(changed.of, then)), now)
 
     def as_they_were(self, *specs: TableSpec) -> list[DataFrame] | None:
         """Tables as the last run left them, whatever this one wrote since; None where that is not known."""
@@ -190,11 +208,6 @@ class RecordRows:
         for spec in RECORD_ROWS_TABLES:
             if not self.is_kept and self._lake.rows_count(spec):
                 self._lake.overwrite(self._lake.read(spec).where("false"), spec)
-
-
-def differing(one: DataFrame, other: DataFrame) -> DataFrame:
-    """The rows that one has and the other has not."""
-    return one.exceptAll(other).unionByName(other.exceptAll(one))
 
 
 def _hold_the_same(one: DataFrame, other: DataFrame) -> bool:

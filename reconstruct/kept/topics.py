@@ -1,19 +1,20 @@
 """Of which topics evidence may be another than at the last run, so that it is made of these alone.
 
 To make a partition's evidence costs most of what an increment does, and nearly all of it is what it was. What it is
-made from is looked at instead: of each row of a source the few columns from which the others follow, hashed by topic.
+made from is looked at instead: of log records those of files that changed, of sources of fewer rows the few columns
+from which the others follow, hashed by topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.plans import union
+from ingest.lake.plans import MOST_NAMED, union
 from reconstruct.kept.hashes import counted_and_hashed, with_hashes
 
 #: What each source has beside what is hashed of it.
@@ -22,13 +23,30 @@ TOPIC_KEY: Final = ("cluster_id", "topic")
 
 @dataclass(frozen=True)
 class Topics:
-    """All topics, or those of ``keys`` (:data:`TOPIC_KEY`, each once)."""
+    """All topics, or those of ``keys`` (:data:`TOPIC_KEY`, each once), of which ``names`` are the topics, None where
+    they are many; ``keep`` makes rows once, under a name."""
 
     keys: DataFrame | None = None
+    names: tuple[str, ...] | None = None
+    keep: Callable[[DataFrame, str], DataFrame] | None = None
+
+    @classmethod
+    def some(cls, keys: DataFrame, keep: Callable[[DataFrame, str], DataFrame]) -> Topics:
+        """Those of ``keys``, which are read more than once."""
+        kept = keep(keys.distinct(), "changed_topics")
+        few = [row["topic"] for row in kept.select("topic").limit(MOST_NAMED + 1).collect()]
+        return cls(kept, tuple(few) if len(few) <= MOST_NAMED else None, keep)
 
     def of(self, rows: DataFrame) -> DataFrame:
         """The rows of these topics; ``rows`` have :data:`TOPIC_KEY`."""
-        return rows if self.keys is None else rows.join(F.broadcast(self.keys), list(TOPIC_KEY), "left_semi")
+        if self.keys is None:
+            return rows
+        named = rows if self.names is None else rows.where(F.col("topic").isin(*self.names))
+        return named.join(F.broadcast(self.keys), list(TOPIC_KEY), "left_semi")
+
+    def once(self, rows: DataFrame, name: str) -> DataFrame:
+        """Rows of these topics that are read more than once: to find them goes through those of all topics."""
+        return rows if self.keep is None else self.keep(rows, name)
 
 
 ALL_TOPICS: Final = Topics()

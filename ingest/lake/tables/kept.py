@@ -73,13 +73,14 @@ JUDGED_ROWS: Final = TableSpec(
 TOPIC_HASHES: Final = TableSpec(
     "kept",
     "topic_hashes",
-    "one row per (step, topic) of a lake that is not small: by which it is known whether any evidence of it is another",
+    "one row per (step, topic) of a lake that is not small: by which it is known whether any evidence of it that is not"
+    " made of log records is another",
     ("step", "cluster_id", "topic"),
     (
         STEP,
         required("cluster_id", "string", "Cluster."),
         required("topic", "string", "Topic."),
-        required("rows_count", "bigint", "Rows that its evidence is made of."),
+        required("rows_count", "bigint", "Rows that such evidence is made of."),
         required("rows_hash", "array<bigint>", "Hashes of all of them, whatever their order."),
     ),
 )

@@ -17,7 +17,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.plans import union
+from ingest.lake.plans import differing, union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.generations import GenerationFact, generation_starts
@@ -205,7 +205,7 @@ def are_placed_alike(events: Sequence[DataFrame], incarnations: DataFrame, befor
     incarnations by those that are known now."""
     columns = ("cluster_id", "topic", "topic_incarnation", "valid_from", "valid_to")
     then, now = (rows.select(*columns) for rows in (before, incarnation_rows(incarnations)))
-    topics = then.exceptAll(now).unionByName(now.exceptAll(then)).select("cluster_id", "topic").distinct()
+    topics = differing(then, now).select("cluster_id", "topic").distinct()
     of_topics = [
         rows.select("cluster_id", "topic", "corrected_time", F.col("topic_incarnation").alias("placed_in")).join(
             F.broadcast(topics), ["cluster_id", "topic"], "left_semi"

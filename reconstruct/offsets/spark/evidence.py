@@ -63,25 +63,21 @@ def offset_evidence(
     return union([rows, decided, _moves(events), files, lines_evidence(events, OFFSET_COLUMNS)])
 
 
+def placed_evidence(statements: DataFrame, replication_events: DataFrame) -> DataFrame:
+    """Of what records say of offsets, and of the typed events that are evidence of them, what places each: what it says
+    stays as long as it is the same record."""
+    events = replication_events.where(F.col("event_type").isin(_SHRINK, _EXPAND, _WRITTEN, *SEGMENT_ACTS))
+    said = statements.select("cluster_id", "topic", "record_id", "ordinal", "kind", "replica_id", "at_us")
+    return union([placed_events(events), said])
+
+
 def evidence_sources(
-    sightings: DataFrame,
-    files: DataFrame,
-    statements: DataFrame,
-    incarnations: DataFrame,
-    replication_events: DataFrame,
-    segments: DataFrame,
+    sightings: DataFrame, files: DataFrame, incarnations: DataFrame, segments: DataFrame
 ) -> list[DataFrame]:
-    """Rows by topic from which the evidence follows, beside what is decided of partitions: of a record what places it,
-    since what it says stays."""
-    return [
-        _bounded(sightings, files).drop("evidence", "inferred_from", "model_version"),
-        statements.where("kind IS NOT NULL").select(
-            "cluster_id", "topic", "record_id", "ordinal", "replica_id", "at_us"
-        ),
-        placed_events(replication_events.where(F.col("event_type").isin(_SHRINK, _EXPAND, _WRITTEN, *SEGMENT_ACTS))),
-        segments,
-        incarnations,
-    ]
+    """Rows by topic from which the evidence follows, beside :func:`placed_evidence` and what is decided of
+    partitions."""
+    of_copies = _bounded(sightings.where(~_is_line()), files)
+    return [of_copies.drop("evidence", "inferred_from", "model_version"), segments, incarnations]
 
 
 def _bounded(sightings: DataFrame, files: DataFrame) -> DataFrame:
@@ -98,8 +94,7 @@ def _bounded(sightings: DataFrame, files: DataFrame) -> DataFrame:
 
 
 def _sightings(bounded: DataFrame) -> DataFrame:
-    is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), SourceKind.LOG_SEGMENT, oe.PROBE)
-    is_epoch = F.col("offset_kind") == oe.EPOCH_START
+    is_line, is_epoch = _is_line(), F.col("offset_kind") == oe.EPOCH_START
     return select_evidence(
         bounded,
         PARTITION_KEY,
@@ -111,6 +106,11 @@ def _sightings(bounded: DataFrame) -> DataFrame:
         evidence_id="evidence[0]",
         copy=F.coalesce(F.when(is_epoch, F.col("file_id")), F.lit("")),
     )
+
+
+def _is_line() -> Column:
+    """Whether a sighting is of a line of a log."""
+    return ~F.col("source").isin(*sorted(oe.FILE_SOURCES), SourceKind.LOG_SEGMENT, oe.PROBE)
 
 
 def _longest_rounds(sightings: DataFrame) -> DataFrame:

@@ -104,7 +104,7 @@ def partition_evidence(
     logged = [_from_events(topics.of(events), source_kind) for source_kind, events in used.items()]
     written = topics.of(_partitions_in_znodes(znodes)).where("partition_id IS NOT NULL")
     of_incarnations = with_incarnation(written, incarnations, F.col(_PLACED_AT)).drop(_PLACED_AT)
-    partitions = union([*logged, _from_metadata(topics.of(metadata)), of_incarnations])
+    partitions = topics.once(union([*logged, _from_metadata(topics.of(metadata)), of_incarnations]), "of_partitions")
     # what concerns a whole topic concerns each of its partitions
     topic = list(PARTITION_KEY[:3])
     of_topics = topics.of(union([_topics_in_znodes(znodes), _of_topics(controller_events)]))
@@ -118,21 +118,18 @@ def partition_evidence(
     return every.join(F.broadcast(ends), topic, "left")
 
 
+def placed_evidence(state_changes: DataFrame, replication_events: DataFrame, controller_events: DataFrame) -> DataFrame:
+    """Of the typed events that are evidence of a partition what places each: what it says stays as long as it is the
+    same record."""
+    return union(map(placed_events, _of_kinds(state_changes, replication_events, controller_events).values()))
+
+
 def evidence_sources(
-    state_changes: DataFrame,
-    replication_events: DataFrame,
-    controller_events: DataFrame,
-    znodes: DataFrame,
-    metadata: DataFrame,
-    incarnations: DataFrame,
+    controller_events: DataFrame, znodes: DataFrame, metadata: DataFrame, incarnations: DataFrame
 ) -> list[DataFrame]:
-    """Rows by topic from which the evidence follows: of a record what places it, since what it says stays; of znodes
-    and metadata, which are few, evidence itself."""
-    logged = [
-        placed_events(events) for events in _of_kinds(state_changes, replication_events, controller_events).values()
-    ]
+    """Rows by topic from which the evidence follows, beside :func:`placed_evidence`: they are few."""
     written = (_partitions_in_znodes(znodes), _topics_in_znodes(znodes), _of_topics(controller_events))
-    return [*logged, *written, _from_metadata(metadata), incarnations]
+    return [*written, _from_metadata(metadata), incarnations]
 
 
 def _of_kinds(

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.lake.plans import map_in_arrow, union
+from ingest.lake.plans import differing, map_in_arrow, union
 
 
 def rows_of(frame):
@@ -54,3 +54,15 @@ def test_all_columns_come_to_the_function_also_where_few_of_its_own_are_asked_fo
     assert rows_of(made.select(plain.columns)) == rows_of(plain.mapInArrow(lambda batches: batches, plain.schema))
     assert [row[0] for row in made.select("`a.b`").collect()] == ["id,a.b,c d,Id s"] * 3
     assert made.where("id = 2").select("c d").count() == 1
+
+
+def test_rows_differ_where_one_side_has_more_of_them(spark):
+    names = "a string, b array<int>"
+    one = spark.createDataFrame([("x", [1]), ("x", [1]), ("y", None), (None, [2]), ("z", [])], names)
+    other = spark.createDataFrame(
+        [(None, "y"), ([1], "x"), ([2], None), ([], "z"), ([None], "z")], "b array<int>, a string"
+    )
+    expected = sorted(map(str, [("x", [1]), ("z", [None])]))
+    assert sorted(str(tuple(row)) for row in differing(one, other).collect()) == expected
+    assert sorted(str(tuple(row)) for row in differing(other, one).select("a", "b").collect()) == expected
+    assert differing(one, one).collect() == []

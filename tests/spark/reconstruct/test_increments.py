@@ -94,6 +94,25 @@ def test_in_a_small_lake_all_folds_are_made_again(
     assert table_hashes(rows_of_tables(lake, (FOLDED_KEYS, JUDGED_ROWS))) == kept, "what the next run goes on from"
 
 
+def test_lines_that_follow_of_topics_that_are_known_are_a_matter_of_their_folds(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_of_a_large_lake(monkeypatch)
+    source = unpack("quiet-0.8.2.2", tmp_path, without=TRUTH)
+    log = source / "broker-2" / "logs" / "state-change.log"
+    content = log.read_bytes()
+    log.write_bytes(content[: content.rfind(b"\n", 0, len(content) - len(content) // 8) + 1])
+    ingest_paths(lake, [str(source)], IngestOptions(), silent)
+    made(lake)
+    log.write_bytes(content)
+    ingest_paths(lake, [str(source)], IngestOptions(), silent)
+    then = made(lake)
+    assert re.match("folds made again: [1-9][0-9]* of partitions", then.how)
+    increments = hashes(lake)
+    assert made(lake, full=True) == then
+    assert {name: found for name, found in hashes(lake).items() if found != increments[name]} == {}
+
+
 def rows_of(lake: OfClusters) -> dict[str, list[str]]:
     """Every row of silver and gold, by table, as text: without names of files and numbers of runs."""
     frames = {spec.full_name: lake.read(spec) for spec in TABLES.values() if spec.schema in ("silver", "gold")}

@@ -103,8 +103,26 @@ def test_what_came_and_what_went_is_known_though_older_files_are_deleted(
             ("c", 1),
             ("d", 2),
         ]
+        names = rows.differing(CLOCK_MARKS, CLOCK_MARKS, made=lambda one, other: one.union(other).select("file_id"))
+        assert names is not None
+        assert sorted(row["file_id"] for row in names.collect()) == ["c", "d"], "of b there is one, as before"
+        assert rows.differing(CLOCK_MARKS, are_others_the_same=False) is None
         assert not rows.is_any_written(ZNODE_CHANGES)
         assert rows.is_any_written(ZNODE_CHANGES, CLOCK_MARKS)
+
+
+def test_of_files_that_are_new_all_rows_are_others(lake: Lake) -> None:
+    clock = ("c", 1, 0, None, None, None)
+    write(lake, "a", 2, ingested=1)
+    with a_run(lake, None, [clock]) as (rows, _):
+        rows.keep(CLOCK_MARKS, marked, lake.read(LOG_RECORDS))
+    evidence = versions(lake, (INGESTED_FILES,))
+    write(lake, "b", 3, ingested=2)
+    with a_run(lake, evidence, [clock]) as (rows, _):
+        rows.keep(CLOCK_MARKS, marked, lake.read(LOG_RECORDS))
+        found = rows.differing(CLOCK_MARKS)
+        assert found is not None
+        assert [(row["file_id"], row["marks"]) for row in found.collect()] == [("b", 3)]
 
 
 def test_rows_of_files_that_are_new_gone_or_others_are_made_anew(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame
 
+from reconstruct.kept import topics
 from reconstruct.kept.topics import ALL_TOPICS, Topics, changed_topics, topic_hashes
 
 EVENTS = "cluster_id string, topic string, event_id string, at bigint, broker_id int"
@@ -50,6 +52,27 @@ def test_a_topic_is_another_where_a_row_of_it_is(spark: Any) -> None:
 
 def test_rows_are_those_of_the_topics_alone(spark: Any) -> None:
     rows = spark.createDataFrame([("c", "a", "1"), ("d", "a", "2"), ("c", None, "3")], ZNODES)
-    topics = Topics(spark.createDataFrame([("d", "a")], "cluster_id string, topic string"))
-    assert [row["says"] for row in topics.of(rows).collect()] == ["2"]
+    some = Topics(spark.createDataFrame([("d", "a")], "cluster_id string, topic string"))
+    assert [row["says"] for row in some.of(rows).collect()] == ["2"]
     assert ALL_TOPICS.of(rows).count() == 3
+
+
+def test_few_topics_are_named_and_what_is_read_again_is_made_once(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = spark.createDataFrame([("c", "a", "1"), ("d", "a", "2"), ("d", "b", "3"), ("c", None, "4")], ZNODES)
+    keys = spark.createDataFrame([("d", "a"), ("d", "a"), ("d", "b")], "cluster_id string, topic string")
+    kept: list[str] = []
+
+    def keep(rows: DataFrame, name: str) -> DataFrame:
+        kept.append(name)
+        return rows
+
+    few = Topics.some(keys, keep)
+    monkeypatch.setattr(topics, "MOST_NAMED", 1)
+    many = Topics.some(keys, keep)
+    assert sorted(few.names or ()) == ["a", "b"]
+    assert many.names is None
+    for some in (few, many):
+        assert sorted(row["says"] for row in some.of(rows).collect()) == ["2", "3"]
+    few.once(rows, "evidence")
+    ALL_TOPICS.once(rows, "evidence of all")
+    assert kept == ["changed_topics", "changed_topics", "evidence"]

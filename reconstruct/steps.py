@@ -364,7 +364,8 @@ def weigh_risks(run: Run) -> None:
 def publish_gold(run: Run) -> None:
     """All findings of all steps, and gold as a whole, if its audit finds nothing."""
     found = run.judgement.findings({rule.rule_id: rule.source for rule in RULES.values()})
-    found = with_losses(found, run.offsets.judged)
+    # the second look reads them four times
+    found = run.stage.keep(with_losses(found, run.offsets.judged), "found")
     dated = run.read(*DATED_TABLES)
     files, replication, znodes, transactions = run.read(
         b.INGESTED_FILES, REPLICATION_EVENTS, ZNODE_CHANGES, b.ZNODE_TRANSACTIONS

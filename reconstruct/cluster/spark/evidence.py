@@ -54,12 +54,6 @@ _BROKER_EVENTS: Final = (
 )
 #: controller.log events that list all live brokers, in ``live_broker_ids``.
 _LIVE_LISTS: Final = (EventType.BROKER_CHANGE, EventType.BROKERS_ACTIVE)
-#: server.log events of which some tell of the start of a process.
-_START_EVENTS: Final = (
-    EventType.CONTROLLER_SERVER_CHANGED,
-    EventType.BROKER_STATE_CHANGED,
-    EventType.BROKER_SERVER_STARTING,
-)
 _CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
 _BROKER_COLUMNS: Final = columns_of(BrokerFact)
 _TOLD: Final = ("cluster_id", "corrected_time", "record_id")
@@ -240,11 +234,11 @@ def _speaker() -> Column:
 
 
 def _live_lists(controller_events: DataFrame) -> DataFrame:
-    listed, is_list = ints_field("live_broker_ids"), F.col("event_type").isin(*_LIVE_LISTS)
+    listed = ints_field("live_broker_ids")
     is_ignored = F.col("event_type") == EventType.BROKER_REGISTRATION_IGNORED
     return (
         controller_events.where(F.col("event_type").isin(*_LIVE_LISTS, EventType.BROKER_REGISTRATION_IGNORED))
-        .where((is_list & listed.isNotNull()) | is_ignored)
+        .where(listed.isNotNull() | is_ignored)
         .select(
             "cluster_id",
             _at("corrected_time"),
@@ -311,19 +305,14 @@ def _controller_lines(controller_events: DataFrame) -> DataFrame:
 
 def _start_lines(events: DataFrame) -> DataFrame:
     """The lines that tell of the start of a process, each with its :class:`StartStep`."""
-    event_type = F.col("event_type")
-    step = (
-        F.when(
-            (event_type == EventType.CONTROLLER_SERVER_CHANGED) & (text_field("step") == "starting"),
-            StartStep.CONTROLLER_STARTING.value,
-        )
-        .when(
-            (event_type == EventType.BROKER_STATE_CHANGED) & (text_field("from_state") == "SHUTDOWN"),
-            StartStep.BROKER_LEAVES_SHUTDOWN.value,
-        )
-        .when(event_type == EventType.BROKER_SERVER_STARTING, StartStep.BROKER_STARTING.value)
-    )
-    of_starts = events.where(event_type.isin(*_START_EVENTS))
+    event, leaves_shutdown = F.col("event_type"), text_field("from_state") == "SHUTDOWN"
+    told = {
+        EventType.CONTROLLER_SERVER_CHANGED: (text_field("step") == "starting", StartStep.CONTROLLER_STARTING),
+        EventType.BROKER_STATE_CHANGED: (leaves_shutdown, StartStep.BROKER_LEAVES_SHUTDOWN),
+        EventType.BROKER_SERVER_STARTING: (F.lit(True), StartStep.BROKER_STARTING),
+    }
+    step = F.coalesce(*(F.when((event == of_type) & if_, step.value) for of_type, (if_, step) in told.items()))
+    of_starts = events.where(event.isin(*told))
     return of_starts.select("cluster_id", "broker_id", _at("corrected_time"), step.alias("step"), "record_id").where(
         "step IS NOT NULL AND broker_id IS NOT NULL"
     )

@@ -122,9 +122,7 @@ def add_life_signs(
         )
     ).where("at > begins_us AND at <= ends_us AND at < until_us")
     error = F.concat_ws(" ", text_field("error"), "cause")
-    is_failure = F.col("event_type").isin(*UNREACHABLE) | (
-        (F.col("event_type") == EventType.FETCH_FAILED) & error.rlike(UNREACHABLE_ERROR)
-    )
+    is_failure = (F.col("event_type") != EventType.FETCH_FAILED) | error.rlike(UNREACHABLE_ERROR)
     failed = placed(
         replication_events.where(F.col("event_type").isin(*UNREACHABLE, EventType.FETCH_FAILED))
         .where(is_failure)
@@ -134,7 +132,7 @@ def add_life_signs(
         .select("cluster_id", "broker_id", *_place("corrected_time", F.col("record_id")))
     ).where(F.col("at").between(F.col("ends_us") - FAILURES_US, F.col("ends_us")))
     starts = own.where(F.col("event_type").isin(*STARTING, EventType.LOG_RECOVERY))
-    starting = starts.where(F.col("event_type").isin(*STARTING) | F.col("found").isNotNull())
+    starting = starts.where((F.col("event_type") != EventType.LOG_RECOVERY) | F.col("found").isNotNull())
     sign, is_silent = F.struct(*_SIGN), F.col("at") <= F.col("silent_us")
     signs = union(
         [

@@ -14,10 +14,9 @@ def stated_ids(lines: DataFrame, files: DataFrame) -> DataFrame:
     """The statements of an id in ``lines`` (records of logs, or events of ``server.log``), as (``cluster_id``,
     ``broker_id``, ``at`` in µs, ``evidence_id``, ``stated_cluster_id``). A log that may be of several clusters is a
     cluster of its own (``bronze.ingested_files``, ``files``): what the others of its folder state, it is told too."""
-    is_begin = (F.col("event_type") == EventType.BROKER_STATE_CHANGED) & (text_field("to_state") == "STARTING")
-    is_statement = (F.col("event_type") == EventType.CLUSTER_ID) | is_begin
-    states = lines.where(F.col("event_type").isin(EventType.CLUSTER_ID, EventType.BROKER_STATE_CHANGED))
-    stated = states.where(is_statement & text_field("cluster_id").isNotNull())
+    may_state = lines.where(F.col("event_type").isin(EventType.CLUSTER_ID, EventType.BROKER_STATE_CHANGED))
+    is_statement = (F.col("event_type") == EventType.CLUSTER_ID) | (text_field("to_state") == "STARTING")
+    stated = may_state.where(is_statement & text_field("cluster_id").isNotNull())
     ambiguous = (
         files.where((F.col("cluster_source") == "ambiguous") & F.col("source_kind").isin(*LOG_KINDS))
         .select(F.col("cluster_id").alias("beside"), _folder().alias("folder"))

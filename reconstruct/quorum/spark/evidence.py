@@ -17,17 +17,6 @@ from reconstruct.quorum.evidence import QuorumFact, QuorumFactKind
 _KEY: Final = ("cluster_id",)
 _COLUMNS: Final = columns_of(QuorumFact)
 _NAMING: Final = (EventType.QUORUM_LEADER_CHANGED, EventType.QUORUM_CONTROLLER_RENOUNCED)
-#: Events of which some tell of a quorum.
-_OF_QUORUMS: Final = (
-    *_NAMING,
-    EventType.QUORUM_STATE_CHANGED,
-    EventType.RAFT_CLIENT_SHUTDOWN,
-    EventType.QUORUM_ELECTION,
-    EventType.QUORUM_MAJORITY_LOST,
-    EventType.QUORUM_CONTROLLER_FAILED,
-    EventType.QUORUM_CONTROLLER_ACTIVE,
-    EventType.QUORUM_HIGH_WATERMARK,
-)
 
 
 def quorum_evidence(
@@ -52,25 +41,23 @@ def quorum_evidence(
 def _lines(events: DataFrame) -> DataFrame:
     """What nodes print. Of a change of state the line before it is written down says nothing that the one behind does
     not."""
-    event, step = F.col("event_type"), text_field("step")
-    kind = (
-        F.when((event == EventType.QUORUM_STATE_CHANGED) & (step == "completed"), QuorumFactKind.STATE.value)
-        .when((event == EventType.RAFT_CLIENT_SHUTDOWN) & (step == "beginning"), QuorumFactKind.STOPPING.value)
-        .when(
-            (event == EventType.QUORUM_ELECTION) & (text_field("reason") == "fetch_timeout"),
-            QuorumFactKind.DOUBTED.value,
-        )
-        .when(event == EventType.QUORUM_MAJORITY_LOST, QuorumFactKind.MAJORITY_LOST.value)
-        .when(event == EventType.QUORUM_CONTROLLER_FAILED, QuorumFactKind.FAILED.value)
-        .when(event == EventType.QUORUM_CONTROLLER_ACTIVE, QuorumFactKind.ACTIVE.value)
-        .when(event.isin(*_NAMING), QuorumFactKind.NAMED.value)
-        .when(event == EventType.QUORUM_HIGH_WATERMARK, QuorumFactKind.HIGH_WATERMARK.value)
-    )
+    event, step, always = F.col("event_type"), text_field("step"), F.lit(True)
+    told = {
+        EventType.QUORUM_STATE_CHANGED: (step == "completed", QuorumFactKind.STATE),
+        EventType.RAFT_CLIENT_SHUTDOWN: (step == "beginning", QuorumFactKind.STOPPING),
+        EventType.QUORUM_ELECTION: (text_field("reason") == "fetch_timeout", QuorumFactKind.DOUBTED),
+        EventType.QUORUM_MAJORITY_LOST: (always, QuorumFactKind.MAJORITY_LOST),
+        EventType.QUORUM_CONTROLLER_FAILED: (always, QuorumFactKind.FAILED),
+        EventType.QUORUM_CONTROLLER_ACTIVE: (always, QuorumFactKind.ACTIVE),
+        **dict.fromkeys(_NAMING, (always, QuorumFactKind.NAMED)),
+        EventType.QUORUM_HIGH_WATERMARK: (always, QuorumFactKind.HIGH_WATERMARK),
+    }
+    kind = F.coalesce(*(F.when((event == of_type) & if_, kind.value) for of_type, (if_, kind) in told.items()))
     node = F.coalesce(int_field("broker_id"), int_field("controller_id"), "broker_id")
     # "(none)" is no number; a controller that goes on leading names itself by none
     is_still_leader = text_field("cur_claim_epoch").isNotNull() & text_field("new_leader_name").isNull()
     named = F.coalesce(int_field("quorum_leader"), int_field("new_leader_name"))
-    of_quorums = events.where(event.isin(*_OF_QUORUMS)).withColumn("quorum_kind", kind)
+    of_quorums = events.where(event.isin(*told)).withColumn("quorum_kind", kind)
     return select_evidence(
         of_quorums.where("quorum_kind IS NOT NULL AND corrected_time IS NOT NULL"),
         _KEY,

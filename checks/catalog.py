@@ -67,11 +67,13 @@ class Pass(Query):
 
     ``stage`` says when: ``bronze`` after ingest, ``silver`` after reconstruct, ``gold`` before publication, ``across``
     what joins the layers. ``key`` names the columns that identify a case: examples begin with them, in their order.
+    ``beside`` is Spark SQL that gives, for some keys, more columns for examples to show.
     """
 
     stage: str
     key: tuple[str, ...]
     checks: tuple[Check, ...]
+    beside: str = ""
 
 
 def tables_in(query: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ several stages are planned side by side, since one thread plans a query."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,6 +22,9 @@ from ingest.lake.tables import TABLES, TableSpec
 EXAMPLES_COUNT: Final = 20
 #: An example is a pointer, not a copy: a longer one is cut there.
 EXAMPLE_LENGTH: Final = 4000
+#: What a check answers to a case, and the place of the count of all cases before those of the checks.
+_NOT_JUDGED, _KEPT, _BROKEN = 0, 1, 2
+_CASES: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,35 +87,63 @@ def measure(lake: Lake, registry: Registry) -> tuple[Measurement, ...]:
 
 
 def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Table]) -> list[Measurement]:
-    """The passes' checks, counted by one query; examples of those that are broken by another."""
-    asked = {each.name: [c for c in each.checks if not _is_enforced(c, tables)] for each in passes}
-    counts = {each.name: [0] * (1 + 2 * len(asked[each.name])) for each in passes}
-    queries = [counts_sql(each, asked[each.name]) for each in passes if not _has_no_cases(each, tables)]
-    if queries:
-        rows = run_query(lake, " UNION ALL ".join(queries), tables).collect()  # one row per pass
-        counts |= {row["pass"]: row["counts"] for row in rows}
+    """The passes' checks, counted by one query; what may be doubled, and examples of what is broken, by two more."""
+    asked = {each: [c for c in each.checks if not _is_enforced(c, tables)] for each in passes}
+    with_cases = {each: checks for each, checks in asked.items() if not _has_no_cases(each, tables)}
+    times: Counter[tuple[int, int, int]] = Counter()
+    if with_cases:
+        for row in run_query(lake, counts_sql(with_cases), tables).collect():  # at most three per check
+            times[row["pass"], row["place"], row["answer"]] = row["times"]
+    numbers = {each: number for number, each in enumerate(with_cases)}
     counted: list[tuple[Pass, Check, int, int]] = []
     for each in passes:
-        cases, *answers = counts[each.name]
-        of_check = dict(zip(asked[each.name], zip(answers[::2], answers[1::2], strict=True), strict=True))
-        counted += [(each, check, *of_check.get(check, (cases, 0))) for check in each.checks]
+        number = numbers.get(each, -1)  # without cases nothing is counted
+        cases = times[number, _CASES, _KEPT]
+        of_check = dict.fromkeys(each.checks, (cases, 0))
+        for place, check in enumerate(asked[each], start=_CASES + 1):
+            kept, broken = (times[number, place, answer] for answer in (_KEPT, _BROKEN))
+            of_check[check] = (cases if check.unique else kept + broken, broken)
+        counted += [(each, check, *of_check[check]) for check in each.checks]
+    repeats = _repeats(lake, [(each, check) for each, check, _, broken in counted if check.unique and broken], tables)
+    counted = [(each, check, checked, repeats.get(check, broken)) for each, check, checked, broken in counted]
     examples = _examples(lake, [(each, check) for each, check, _, broken in counted if broken], tables)
     return [
         Measurement(check, checked, broken, tuple(examples.get(check, ()))) for _, check, checked, broken in counted
     ]
 
 
-def counts_sql(each: Pass, checks: Sequence[Check]) -> str:
-    """One row: the pass's name, and its cases followed by, for each of ``checks``, those judged and those broken."""
-    counts = ["count(*)"]
-    for check in checks:
-        if check.unique:
-            counts += ["count(*)", f"count(*) - count(DISTINCT struct({', '.join(check.unique)}))"]
-        elif check.applies == "true":
-            counts += ["count(*)", f"count_if({check.broken})"]
-        else:
-            counts += [f"count_if({check.applies})", f"count_if(({check.applies}) AND ({check.broken}))"]
-    return f"SELECT '{each.name}' AS pass, array({', '.join(counts)}) AS counts FROM ({each.cases})"
+def counts_sql(asked: Mapping[Pass, Sequence[Check]]) -> str:
+    """Rows of (pass, place, answer, times): how many cases a check answers so. The pass is a number in their order from
+    0, the place the check's among those asked from 1 on; at 0 all cases are *kept*. Of columns that no two cases may
+    share there is *broken* alone: cases of which a hash of these repeats that of another, so none where none is
+    doubled, and next to never one more.
+
+    The answers to a case are one array, and cases that have all answers alike are counted together: a count for each
+    check by itself would be two aggregates of the hundreds that Spark plans and hands to its tasks.
+    """
+    cases, alike = [], []
+    for number, (each, checks) in enumerate(asked.items()):
+        answers = [str(_KEPT), *map(_answer_sql, checks)]
+        cases.append(f"SELECT {number} AS pass, array({', '.join(answers)}) AS answers FROM ({each.cases})")
+        for place, check in enumerate(checks, start=_CASES + 1):
+            if check.unique:
+                own = f"{number} AS pass, {place} AS place, xxhash64({', '.join(check.unique)}) AS hash"
+                alike.append(f"SELECT {own} FROM ({each.cases})")
+    counted = f"SELECT pass, answers, count(*) AS times FROM ({' UNION ALL '.join(cases)}) GROUP BY pass, answers"
+    exploded = f"SELECT pass, times, posexplode(answers) AS (place, answer) FROM ({counted})"
+    of_answers = f"SELECT pass, place, answer, sum(times) AS times FROM ({exploded}) GROUP BY pass, place, answer"
+    if not alike:
+        return of_answers
+    hashed = f"SELECT pass, place, count(*) AS times FROM ({' UNION ALL '.join(alike)}) GROUP BY pass, place, hash"
+    repeated = f"SELECT pass, place, {_BROKEN} AS answer, sum(times - 1) AS times FROM ({hashed}) GROUP BY pass, place"
+    return f"{of_answers} UNION ALL {repeated}"
+
+
+def _answer_sql(check: Check) -> str:
+    if check.unique:
+        return str(_NOT_JUDGED)
+    answer = f"IF({check.broken}, {_BROKEN}, {_KEPT})"
+    return answer if check.applies == "true" else f"IF({check.applies}, {answer}, {_NOT_JUDGED})"
 
 
 def examples_sql(each: Pass, check: Check) -> str:
@@ -123,12 +155,11 @@ def examples_sql(each: Pass, check: Check) -> str:
             f"SELECT {_json(f'{columns}, copies')} AS example FROM ({doubled})"
             f" ORDER BY {columns} LIMIT {EXAMPLES_COUNT}"
         )
-    shown = ", ".join(dict.fromkeys((*each.key, *check.shows)))
-    return (
-        f"SELECT {_json(shown)} AS example"
-        f" FROM ({each.cases}) WHERE ({check.applies}) AND ({check.broken})"
-        f" ORDER BY {', '.join((*each.key, 'example'))} LIMIT {EXAMPLES_COUNT}"
-    )
+    shown, key = ", ".join(dict.fromkeys((*each.key, *check.shows))), ", ".join(each.key)
+    cases = f"(SELECT * FROM ({each.cases}) WHERE ({check.applies}) AND ({check.broken}))"
+    if each.beside and check.shows:
+        cases += f" LEFT JOIN ({each.beside}) USING ({key})"
+    return f"SELECT {_json(shown)} AS example FROM {cases} ORDER BY {key}, example LIMIT {EXAMPLES_COUNT}"
 
 
 def _json(columns: str) -> str:
@@ -171,6 +202,17 @@ def _is_enforced(check: Check, tables: Mapping[str, Table]) -> bool:
 def _has_no_cases(each: Pass, tables: Mapping[str, Table]) -> bool:
     """Whether the cases are the rows of a table without any."""
     return each.name in tables and tables[each.name].is_empty
+
+
+def _repeats(lake: Lake, alike: Sequence[tuple[Pass, Check]], tables: Mapping[str, Table]) -> dict[Check, int]:
+    """How many cases repeat what no two may share, where hashes say that some may."""
+    queries = [
+        f"SELECT {number} AS number, count(*) - count(DISTINCT struct({', '.join(check.unique)})) AS times"
+        f" FROM ({each.cases})"
+        for number, (each, check) in enumerate(alike)
+    ]
+    rows = run_query(lake, " UNION ALL ".join(queries), tables).collect() if queries else []
+    return {alike[row["number"]][1]: row["times"] for row in rows}
 
 
 def _examples(lake: Lake, broken: Sequence[tuple[Pass, Check]], tables: Mapping[str, Table]) -> dict[Check, list[str]]:

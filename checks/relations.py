@@ -23,17 +23,17 @@ from ingest.lake.tables.silver import SILVER_TABLES
 RECORD_TABLES: Final = tuple(spec for spec in BRONZE_TABLES if "record_id" in spec.column_names)
 KEPT_TABLES: Final = tuple(spec for spec in RECORD_TABLES if spec is not REJECTED_RECORDS)
 EVIDENCE_TABLES: Final = tuple(spec for spec in (*SILVER_TABLES, *GOLD_TABLES) if "evidence" in spec.column_names)
-#: Which events the records of a log become.
-_EVENT_TABLES: Final = (
-    (SourceKind.STATE_CHANGE_LOG, "silver.state_change_events"),
-    (SourceKind.CONTROLLER_LOG, "silver.controller_events"),
-    (SourceKind.SERVER_LOG, "silver.replication_events"),
-)
+#: The tables of events, and the log of which the records become those.
+_EVENT_TABLES: Final = {
+    "silver.state_change_events": SourceKind.STATE_CHANGE_LOG,
+    "silver.controller_events": SourceKind.CONTROLLER_LOG,
+    "silver.replication_events": SourceKind.SERVER_LOG,
+}
 
 
 def relation_passes() -> tuple[Pass, ...]:
     """All passes of this module."""
-    return (_files(), _evidence(), _events(), _timelines_of_assigned(), _indexes())
+    return (_files(), _records(), _timelines_of_assigned(), _indexes())
 
 
 def _files() -> Pass:
@@ -77,47 +77,51 @@ def _files() -> Pass:
     return Pass("files and their records", cases, "bronze", ("cluster_id", "file_id"), checks)
 
 
-def _evidence() -> Pass:
-    """Every id that a silver or gold row gives as evidence, looked up among the bronze records; one join for all."""
-    records = " UNION ".join(f"SELECT record_id FROM {{{spec.name}}}" for spec in RECORD_TABLES)
-    claims = " UNION ".join(_claims(spec) for spec in EVIDENCE_TABLES)
-    cases = (
-        f"SELECT claims.table_name, claims.record_id, known.record_id IS NULL AS is_orphan FROM ({claims}) AS claims"
-        f" LEFT JOIN ({records}) AS known ON claims.record_id = known.record_id"
-    )
+def _records() -> Pass:
+    """Every id of a bronze record, and every one that a silver or gold row names, with what tables say of it, a bit for
+    each: to be looked up among the records a row per id goes through one aggregation, where joins would sort them all.
+
+    ``says`` has of a record that it is there, into which table of events it belongs (all of a state-change log, of the
+    others those that are typed), that it became an event, and which tables name it as evidence.
+    """
+    said = ("record", "event", *_EVENT_TABLES, *map(_named_by, EVIDENCE_TABLES))
+    bits = {name: 1 << number for number, name in enumerate(said)}
+    belongs = " ".join(f"WHEN '{kind}' THEN {bits[table]}" for table, kind in _EVENT_TABLES.items())
+    must_be_one = f"source_kind = '{SourceKind.STATE_CHANGE_LOG}' OR event_type <> 'unrecognised'"
+    claims = []
+    for spec in RECORD_TABLES:
+        own = f" | IF({must_be_one}, CASE source_kind {belongs} ELSE 0 END, 0)" if spec is LOG_RECORDS else ""
+        claims.append(f"SELECT record_id, {bits['record']}L{own} AS says FROM {{{spec.name}}}")
+    for spec in EVIDENCE_TABLES:
+        named = bits[_named_by(spec)]
+        ids, says = "evidence", f"{named}L"
+        if "record_id" in spec.column_names:
+            # most name that record and no other
+            ids = "IF(evidence = array(record_id), evidence, concat(evidence, array(record_id)))"
+        if spec.full_name in _EVENT_TABLES:
+            says = f"IF(named = record_id, {named | bits['event']}L, {named}L)"
+        rows = f"{{{spec.name}}} LATERAL VIEW explode({ids}) AS named"
+        claims.append(f"SELECT named AS record_id, {says} AS says FROM {rows}")
+    cases = f"SELECT record_id, bit_or(says) AS says FROM ({' UNION ALL '.join(claims)}) GROUP BY record_id"
     promise = "every record that a row names as evidence is in bronze"
-    tables = [spec.full_name for spec in EVIDENCE_TABLES]
-    checks = tuple(Check(t, "evidence_exists", promise, "is_orphan", f"table_name = '{t}'") for t in tables)
-    return Pass("evidence", cases, "across", ("table_name", "record_id"), checks)
+
+    def has(name: str) -> str:
+        return f"says & {bits[name]} <> 0"
+
+    checks = [
+        Check(spec.full_name, "evidence_exists", promise, f"NOT {has('record')}", has(_named_by(spec)))
+        for spec in EVIDENCE_TABLES
+    ]
+    for table in _EVENT_TABLES:
+        promise = f"every record that belongs into {table} has at least one row there"
+        shown = ("cluster_id", "source_file", "source_line", "message")
+        checks.append(Check(table, "no_record_lost", promise, f"NOT {has('event')}", has(table), shown))
+    beside = f"SELECT record_id, cluster_id, source_file, source_line, message FROM {{{LOG_RECORDS.name}}}"
+    return Pass("records and what names them", cases, "across", ("record_id",), tuple(checks), beside)
 
 
-def _claims(spec: TableSpec) -> str:
-    ids = "concat(evidence, array(record_id))" if "record_id" in spec.column_names else "evidence"
-    return f"SELECT '{spec.full_name}' AS table_name, explode({ids}) AS record_id FROM {{{spec.name}}}"
-
-
-def _events() -> Pass:
-    """The log records that must have become events: all of a state-change log, of the others those that are typed."""
-    events = " UNION ".join(f"SELECT cluster_id, record_id FROM {{{TABLES[table].name}}}" for _, table in _EVENT_TABLES)
-    cases = (
-        "SELECT records.cluster_id, records.record_id, source_kind, source_file, source_line, message,"
-        " events.record_id IS NULL AS is_lost"
-        f" FROM {{{LOG_RECORDS.name}}} AS records LEFT JOIN ({events}) AS events"
-        " ON records.cluster_id = events.cluster_id AND records.record_id = events.record_id"
-        f" WHERE source_kind = '{SourceKind.STATE_CHANGE_LOG}' OR event_type <> 'unrecognised'"
-    )
-    checks = tuple(
-        Check(
-            table,
-            "no_record_lost",
-            f"every record that belongs into {table} has at least one row there",
-            "is_lost",
-            f"source_kind = '{kind}'",
-            ("source_file", "source_line", "message"),
-        )
-        for kind, table in _EVENT_TABLES
-    )
-    return Pass("log records and their events", cases, "across", ("cluster_id", "record_id"), checks)
+def _named_by(spec: TableSpec) -> str:
+    return f"evidence of {spec.full_name}"
 
 
 def _indexes() -> Pass:

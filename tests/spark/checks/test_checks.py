@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from checks.catalog import CRITICAL
-from checks.measure import measure, open_table
+from checks.catalog import CRITICAL, Check, Pass
+from checks.measure import measure, measure_passes, open_table
 from checks.metrics.judge import metric_checks
 from checks.metrics.passes import METRIC_PASSES
 from checks.metrics.thresholds import Thresholds
@@ -376,6 +376,26 @@ def test_a_damage_is_reported(damaged: CheckReport, expected: dict[str, int]) ->
         begin = f"{table}: {name} is broken by {result.broken_count} of "
         named = [sentence for sentence in damaged.failed_gates if sentence.startswith(begin)]
         assert len(named) == (1 if result.severity == CRITICAL else 0)
+
+
+def test_an_example_of_a_record_that_became_no_event_shows_its_line(damaged: CheckReport) -> None:
+    lost = next(r for r in damaged.results if r.check_id == "silver.state_change_events.no_record_lost")
+    (example,) = json.loads(lost.examples or "")
+    assert list(example) == ["record_id", "cluster_id", "source_file", "source_line", "message"]
+    assert (example["record_id"], example["cluster_id"]) == ("lost", "c")
+
+
+def test_cases_of_which_hashes_are_alike_are_doubled_only_where_all_is_the_same(lake: Lake) -> None:
+    check = Check("gold.divergences", "unique_key", "no two share (a, b)", "repeats (a, b)", unique=("a", "b"))
+
+    def doubled(rows: str) -> tuple[int | None, int | None, tuple[str, ...]]:
+        each = Pass("pairs", f"SELECT * FROM VALUES {rows} AS pairs(a, b)", "gold", ("a", "b"), (check,))
+        (found,) = measure_passes(lake, [each], {})
+        return found.checked_count, found.broken_count, found.examples
+
+    # NULL is no part of a hash
+    assert doubled("('x', NULL), (NULL, 'x'), ('y', 'z')") == (3, 0, ())
+    assert doubled("('x', NULL), (NULL, 'x'), ('x', NULL)") == (3, 1, ('{"a":"x","b":null,"copies":2}',))
 
 
 def test_nothing_else_is_reported(damaged: CheckReport) -> None:

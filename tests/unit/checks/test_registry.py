@@ -112,13 +112,14 @@ def test_a_pass_names_the_tables_that_its_query_reads() -> None:
     assert len({spec.name for spec in TABLES.values()}) == len(TABLES), "queries name tables without their schema"
 
 
-def test_the_counts_of_a_pass_are_one_row_with_two_figures_per_check() -> None:
+def test_the_checks_of_a_pass_answer_together_and_each_says_nothing_where_it_does_not_apply() -> None:
     each = row_pass(TABLES["silver.assignment_timeline"])
-    query = counts_sql(each, each.checks)
-    assert query.count("count_if(valid_to IS NULL)") == 2, "cases judged by one_open_interval; the open ones before"
-    assert query.startswith("SELECT 'silver.assignment_timeline' AS pass, array(count(*), count(*), count_if(")
+    query = counts_sql({each: each.checks})
+    assert query.count("IF(valid_to IS NULL, IF(valid_to IS NULL AND _open_before > 0, 2, 1), 0)") == 1
+    assert query.count("GROUP BY pass, answers") == 1, "all answers to a case are one key"
     divergences = row_pass(TABLES["gold.divergences"])
-    assert "count(*) - count(DISTINCT struct(cluster_id, divergence_id))" in counts_sql(divergences, divergences.checks)
+    asked = [check for check in divergences.checks if check.unique]
+    assert "0 AS pass, 1 AS place, xxhash64(cluster_id, divergence_id) AS hash" in counts_sql({divergences: asked})
 
 
 def test_examples_come_in_the_order_of_the_key() -> None:

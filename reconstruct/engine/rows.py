@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from functools import cache
+from operator import itemgetter
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
@@ -48,7 +49,7 @@ _TYPES: Final[Mapping[Any, tuple[str, Callable[[Any], Any] | None]]] = {
 }
 #: The attributes of an interval, by the columns that they become.
 _ENDS: Final[Mapping[str, str]] = {"valid_from": "start", "valid_to": "end"}
-_ABSENT: Final = object()
+_JSON: Final = json.JSONDecoder()
 
 
 class EvidenceRow(dict[str, Any]):
@@ -61,7 +62,7 @@ class EvidenceRow(dict[str, Any]):
 def evidence_row(row: Row) -> EvidenceRow:
     """A row as Spark gives it, with what it says beside its other columns."""
     own = EvidenceRow(row)
-    own.update(json.loads(own.pop(SAYS, None) or "{}"))
+    own.update(_JSON.raw_decode(own.pop(SAYS, None) or "{}")[0])
     return own
 
 
@@ -89,13 +90,16 @@ def value_of(kind: Callable[..., Value], row: Row, /, **given: Any) -> Value:
 
     NULL is None, but for a field that cannot be None and has a default: then it is that.
     """
-    values = dict(_if_left_out(kind)) if isinstance(row, EvidenceRow) else {}
-    for name, convert, is_none in _read(kind, tuple(row), tuple(given)):
-        value = row[name]
-        if value is not None:
-            values[name] = value if convert is None else convert(value)
-        elif is_none:
-            values[name] = None
+    names, of_row, converted, never_none = _read(kind, tuple(row), tuple(given))
+    values = dict(zip(names, of_row(row), strict=True))
+    for name, convert in converted:
+        if values[name] is not None:
+            values[name] = convert(values[name])
+    for name in never_none:
+        if values[name] is None:
+            del values[name]
+    if isinstance(row, EvidenceRow) and (left_out := _if_left_out(kind)):
+        values = left_out | values
     values.update(given)
     return kind(**values)
 
@@ -123,21 +127,14 @@ def table_row(spec: TableSpec, /, *values: object, **given: Any) -> dict[str, An
     nothing gives is None; but the partition's key is left out, which the fold adds.
     """
     given.setdefault("model_version", MODEL_VERSION)
+    asked = (id(spec), tuple(map(type, values)), tuple(given))
+    known = _SOURCES.get(asked)
+    if known is None:
+        known = _SOURCES[asked] = spec, list(_sources(spec, values, given))
     row: dict[str, Any] = {TABLE: spec.full_name}
-    for column in spec.columns:
-        value = given[column.name] if column.name in given else _attribute(values, column.name)
-        if value is _ABSENT:
-            if column.name not in PARTITION_KEY:
-                row[column.name] = None
-            continue
-        if value is not None:
-            if column.type == "timestamp":
-                value = to_datetime(value)
-            elif column.type.startswith("array"):
-                value = list(value)
-            elif isinstance(value, StrEnum):
-                value = value.value
-        row[column.name] = value
+    for name, place, attribute, convert in known[1]:
+        value = getattr(values[place], attribute) if attribute is not None else given.get(name)
+        row[name] = value if value is None or convert is None else convert(value)
     return row
 
 
@@ -180,14 +177,34 @@ def count_rows(verdicts: Verdicts, **given: Any) -> Iterator[dict[str, Any]]:
         yield {TABLE: VERDICTS, "rule": rule_id, "verdict": verdict, "times": times, **given}
 
 
-def _attribute(values: Sequence[object], name: str) -> Any:
-    for attribute in (name, _ENDS.get(name)):
-        if attribute is not None:
-            for value in values:
-                found = getattr(value, attribute, _ABSENT)
-                if found is not _ABSENT:
-                    return found
-    return _ABSENT
+#: Where a column's value comes from: its name, which of the values, which attribute of it (None: what is given, if
+#: anything), and what makes the column's value of that.
+_Source = tuple[str, int, str | None, Callable[[Any], Any] | None]
+#: By table (its id: it is held here), classes of the values and names of what is given: rows of a few kinds are made
+#: again and again.
+_SOURCES: Final[dict[tuple[int, tuple[type, ...], tuple[str, ...]], tuple[TableSpec, list[_Source]]]] = {}
+
+
+def _sources(spec: TableSpec, values: Sequence[object], given: Mapping[str, Any]) -> Iterator[_Source]:
+    for column in spec.columns:
+        convert = _CONVERT.get("array" if column.type.startswith("array") else column.type)
+        if column.name in given:
+            yield column.name, 0, None, convert
+            continue
+        attributes = [name for name in (column.name, _ENDS.get(column.name)) if name is not None]
+        found = [(n, a) for a in attributes for n, value in enumerate(values) if hasattr(value, a)]
+        if found:
+            yield column.name, *found[0], convert
+        elif column.name not in PARTITION_KEY:
+            yield column.name, 0, None, convert
+
+
+def _text(value: Any) -> Any:
+    return value.value if isinstance(value, StrEnum) else value
+
+
+#: What makes a column's value, by its type.
+_CONVERT: Final[Mapping[str, Callable[[Any], Any]]] = {"timestamp": to_datetime, "array": list, "string": _text}
 
 
 @cache
@@ -199,12 +216,20 @@ def _if_left_out(kind: Any) -> dict[str, None]:
 
 @cache
 def _read(
-    kind: Any, names: tuple[str, ...], given: tuple[str, ...]
-) -> tuple[tuple[str, Callable[[Any], Any] | None, bool], ...]:
-    """Of the columns of a row those that are fields and not ``given``, as :func:`_plan` says. Rows of one kind have few
-    sets of columns."""
+    kind: Any, columns: tuple[str, ...], given: tuple[str, ...]
+) -> tuple[
+    tuple[str, ...], Callable[[Row], tuple[Any, ...]], tuple[tuple[str, Callable[[Any], Any]], ...], tuple[str, ...]
+]:
+    """Of the columns of a row those that are fields and not ``given``, what takes their values out of a row, which of
+    them become something else, and which are never None, as :func:`_plan` says. Rows of one kind have few sets of
+    columns."""
     plan = _plan(kind)
-    return tuple((name, *plan[name][1:]) for name in names if name in plan and name not in given)
+    names = tuple(name for name in columns if name in plan and name not in given)
+    converted = tuple((name, convert) for name in names if (convert := plan[name][1]) is not None)
+    never_none = tuple(name for name in names if not plan[name][2])
+    # of one name itemgetter gives what it is of, of none it cannot be made
+    of_row = itemgetter(*names) if len(names) > 1 else lambda row: tuple(row[name] for name in names)
+    return names, of_row, converted, never_none
 
 
 @cache

@@ -270,7 +270,8 @@ def _noting(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[Iterable[Row]]
         asked = Asked()
         whose = {name: rows[0][name] for name in key}
         for row in function(rows, given.noting(asked)):
-            if any(row.get(name, value) != value for name, value in whose.items()):
+            is_keyed = not row.keys().isdisjoint(whose.keys())
+            if is_keyed and any(row.get(name, value) != value for name, value in whose.items()):
                 raise ValueError(f"{row[TABLE]}: a row of another key than {whose}, by which it could not be replaced")
             yield row
         questions = asked.questions()

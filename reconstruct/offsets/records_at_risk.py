@@ -19,8 +19,11 @@ some stay in their logs, where the new leader has others, and are never served a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import pairwise
+from operator import attrgetter
+from typing import Final
 
 from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import VersionRange, truncation_of
@@ -68,6 +71,12 @@ class RecordsAtRisk:
     evidence: tuple[str, ...] = ()
 
 
+#: All but from when to when, and by which evidence.
+_SAYS: Final = attrgetter(
+    *(field.name for field in fields(RecordsAtRisk) if field.name not in ("valid_from", "valid_to", "evidence"))
+)
+
+
 def records_at_risk(
     decided: Sequence[DecidedState],
     bounds: Iterable[OffsetBounds],
@@ -104,12 +113,14 @@ def records_at_risk(
         if last is None:
             continue
         replicas = next((a.replicas for a in assigned if a.start <= start < end_of(a.end)), None)
-        risk = _risk(state, last, known, replicas, {b for b, spans in live.items() if not _is_live(spans, start)})
-        _append(result, replace(risk, valid_from=start, valid_to=_open(end), truncation=truncation))
+        dead = {broker for broker, spans in live.items() if not _is_live(spans, start)}
+        _append(result, _risk((start, _open(end)), truncation, state, last, known, replicas, dead))
     return result
 
 
 def _risk(
+    span: Span,
+    truncation: str | None,
     state: DecidedState,
     last: tuple[int, OffsetBounds | None],
     known: Mapping[int, OffsetBounds],
@@ -117,9 +128,9 @@ def _risk(
     dead: set[int],
 ) -> RecordsAtRisk:
     leader, own = last
-    risk = RecordsAtRisk(0, None, state.leader, leader, state.leader_epoch, state.isr, state.elr)
+    risk = partial(RecordsAtRisk, *span, state.leader, leader, state.leader_epoch, state.isr, state.elr)
     if own is None:
-        return risk
+        return risk(truncation=truncation)
     eligible = set(state.elr or ())
     order = [*(replicas or ()), *sorted({*state.isr, *eligible} - set(replicas or ()))]
     taken = [replica for replica in order if replica != leader and replica not in dead]
@@ -131,8 +142,7 @@ def _risk(
     worst = _shortest(outside, known)
     shortest = None if worst is None else known.get(worst)
     used = [own, *(row for row in (*clean, shortest) if row is not None)]
-    return replace(
-        risk,
+    return risk(
         uncommitted_lower=_less(own.log_end_offset_lower, own.high_watermark_upper),
         uncommitted_upper=_less(own.log_end_offset_upper, own.high_watermark_lower),
         held_by=_holders(known, own.high_watermark_upper),
@@ -152,6 +162,7 @@ def _risk(
         if not outside
         else 0,
         unclean_lost_upper=_less(own.high_watermark_upper, shortest.log_end_offset_lower) if shortest else None,
+        truncation=truncation,
         evidence=tuple(sorted({name for row in used for name in row.evidence})),
     )
 
@@ -203,11 +214,7 @@ def _instants(
 def _append(result: list[RecordsAtRisk], risk: RecordsAtRisk) -> None:
     """Joined to the one before where that says the same; the evidence is that of its first instant."""
     before = result[-1] if result else None
-    if (
-        before is not None
-        and before.valid_to == risk.valid_from
-        and risk == replace(before, valid_from=risk.valid_from, valid_to=risk.valid_to, evidence=risk.evidence)
-    ):
+    if before is not None and before.valid_to == risk.valid_from and _SAYS(before) == _SAYS(risk):
         result[-1] = replace(before, valid_to=risk.valid_to)
     else:
         result.append(risk)

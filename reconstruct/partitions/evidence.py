@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView
+from reconstruct.events.facts import fact
 
 #: Evidence from the metadata log of a KRaft quorum: what a record made of the partition, and its end.
 METADATA_PARTITION: Final = "metadata_partition"
@@ -22,7 +22,7 @@ ZNODE_REASSIGNMENT_DONE: Final = "znode_reassignment_done"
 ZNODE_DELETION_REQUESTED: Final = "znode_deletion_requested"
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Evidence:
     """One fact about one partition.
 

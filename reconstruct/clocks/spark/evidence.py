@@ -176,7 +176,11 @@ def _sides(
         cluster_id, file_id = row["cluster_id"], row.get("file_id")
         for rule, key, is_earlier, clock, at_us, evidence_id in marks_of(value_of(kind, row)):
             whose, place = (cluster_id, file_id, rule, key, is_earlier, clock), (at_us, evidence_id)
-            marks, first, last = sides.get(whose, (0, place, place))
+            known = sides.get(whose)
+            if known is None:
+                sides[whose] = 1, place, place
+                continue
+            marks, first, last = known
             sides[whose] = marks + 1, first if first < place else place, last if last > place else place
         if len(sides) >= _SIDES_AT_A_TIME:
             yield _side_batch(sides)

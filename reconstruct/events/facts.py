@@ -1,0 +1,15 @@
+"""Values of which a run makes millions: what one line, or one row, says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar, dataclass_transform
+
+Kind = TypeVar("Kind")
+
+
+@dataclass_transform(frozen_default=True)
+def fact(kind: type[Kind]) -> type[Kind]:
+    """A dataclass that nobody changes: a frozen one to who checks types, but not while a program runs, where each field
+    of a frozen one takes four times as long to be set."""
+    return dataclass(slots=True, unsafe_hash=True)(kind)

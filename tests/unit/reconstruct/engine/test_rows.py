@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pytest
@@ -19,6 +19,7 @@ from reconstruct.engine.rows import (
     value_of,
     values_of,
 )
+from reconstruct.events.facts import fact
 from reconstruct.partitions.roles import Role
 from reconstruct.time.instants import to_datetime
 from reconstruct.time.intervals import Interval
@@ -72,6 +73,18 @@ def test_what_a_row_of_evidence_leaves_out_is_none_and_of_other_rows_the_default
     assert value_of(Limited, {"at": 1}) == Limited(1, 5, "x")
 
 
+def test_a_fact_is_a_value_like_any_other() -> None:
+    @fact
+    class Line:
+        at: int
+        isr: tuple[int, ...] | None = None
+
+    one, other = (value_of(Line, EvidenceRow(at=5, isr=[1])) for _ in range(2))
+    assert one == other == Line(5, (1,))
+    assert {one: "told"}[other] == "told"
+    assert not hasattr(one, "__dict__"), "slots"
+
+
 def test_a_value_becomes_its_row_again() -> None:
     assert value_of(Fact, row_of(Fact(Kind.UP, 5, (1,)))) == Fact(Kind.UP, 5, (1,))
 
@@ -95,6 +108,13 @@ def test_a_timeline_takes_its_columns_from_intervals_and_their_values() -> None:
 
 def test_what_is_given_counts_before_attributes() -> None:
     assert table_row(REPLICA_ROLE_TIMELINE, Role("leader", 1), leader=2)["leader"] == 2
+
+
+def test_each_table_and_each_class_has_columns_of_its_own() -> None:
+    fewer = replace(REPLICA_ROLE_TIMELINE, columns=REPLICA_ROLE_TIMELINE.columns[:-1])
+    of_role, of_other = (table_row(REPLICA_ROLE_TIMELINE, value) for value in (Role("leader", 1), Other("x")))
+    assert (of_role["role"], of_other["role"]) == ("leader", None)
+    assert set(of_role) - set(table_row(fewer, Role("leader", 1))) == {REPLICA_ROLE_TIMELINE.columns[-1].name}
 
 
 def test_values_are_numbered_by_their_key() -> None:

@@ -115,8 +115,8 @@ def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Tabl
 def counts_sql(asked: Mapping[Pass, Sequence[Check]]) -> str:
     """Rows of (pass, place, answer, times): how many cases a check answers so. The pass is a number in their order from
     0, the place the check's among those asked from 1 on; at 0 all cases are *kept*. Of columns that no two cases may
-    share there is *broken* alone: cases of which a hash of these repeats that of another, so none where none is
-    doubled, and next to never one more.
+    share there is *broken* alone: cases of which a hash of these repeats that of another. None is doubled that is not
+    among them; not all of them need be, since NULL is no part of a hash (:func:`_repeats`).
 
     The answers to a case are one array, and cases that have all answers alike are counted together: a count for each
     check by itself would be two aggregates of the hundreds that Spark plans and hands to its tasks.

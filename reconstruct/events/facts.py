@@ -10,6 +10,6 @@ Kind = TypeVar("Kind")
 
 @dataclass_transform(frozen_default=True)
 def fact(kind: type[Kind]) -> type[Kind]:
-    """A dataclass that nobody changes: a frozen one to who checks types, but not while a program runs, where each field
-    of a frozen one takes four times as long to be set."""
+    """A dataclass that nobody changes: a frozen one to who checks types, but not while a program runs, where a frozen
+    one sets each field by a call: of forty fields it is made in five times the time."""
     return dataclass(slots=True, unsafe_hash=True)(kind)

@@ -18,8 +18,9 @@ SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
     # with that compiler alone Java sets aside 48 MiB for compiled code, which Spark fills: then nothing is compiled
     "spark.driver.extraJavaOptions": (
         f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m"
-        # from the first: while the heap grows to that, Java collects garbage a hundred times more
-        " -XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=256m"
+        # from the first: while the heap grows to that, Java collects garbage a hundred times more, and all of it before
+        # each growth of what is old
+        " -XX:+UseSerialGC -Xmn512m -XX:OldSize=640m -XX:MetaspaceSize=256m"
     )
 }
 #: For next to nothing: one task for each step. With two every step has twice the tasks, and each sort a job of its own

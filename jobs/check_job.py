@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.command.execution import main
@@ -66,8 +67,10 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
+    from ingest.lake.delta import side_by_side
+
     lake = lake_of(spark, params.lake)
-    lake.ensure()
+    side_by_side(lambda part: part(), (lake.ensure, partial(suit_session_to, lake)))
     report = check(lake, params.docs_dir, progress, params.thresholds)
     return RunReport(
         summary=checks_lines(report),
@@ -78,10 +81,9 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
 
 
 def check(lake: Any, docs_dir: str | None, progress: ShowProgress, thresholds: Thresholds | None = None) -> Any:
-    """Check the lake, and write Data Docs into ``docs_dir`` if it is given."""
+    """Check the lake, which the session suits, and write Data Docs into ``docs_dir`` if it is given."""
     from checks.pipeline import run_checks
 
-    suit_session_to(lake)
     report = run_checks(lake, progress=progress, thresholds=thresholds)
     if docs_dir is not None:
         write_data_docs(report, docs_dir, progress)

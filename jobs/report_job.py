@@ -97,7 +97,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     from dashboards.scope import NothingInScope, Scope
 
-    lake, topic = ready_lake_of(spark, params.lake), params.topic
+    lake, topic = ready_lake_of(spark, params.lake, reads_all=True), params.topic
     if params.is_redacted:
         from jobs.redaction.lake import RedactedLake
 
@@ -117,7 +117,6 @@ def _written(lake: Any, params: Params, scope: Any, progress: ShowProgress) -> R
     from dashboards.trends.page import write_trends
     from dashboards.trends.superset import write_superset
 
-    suit_session_to(lake)
     if params.format == "superset":
         return RunReport((f"superset  {write_superset(lake, params.out_dir, title=params.title, progress=progress)}",))
     if params.format in ("trends", "grafana"):

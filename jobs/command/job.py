@@ -226,10 +226,12 @@ def suit_session_to(lake: Any, known_until: float | None = None) -> None:
         suit_to_size(lake.spark, row["bytes"])
 
 
-def ready_lake_of(spark: SparkSession, root: str) -> Any:
-    """The lake with every table there and of this version, as the last run left it: for jobs that only read."""
+def ready_lake_of(spark: SparkSession, root: str, *, reads_all: bool = False) -> Any:
+    """The lake with every table there and of this version, as the last run left it: for jobs that only read. For one
+    that ``reads_all`` of it the session is made fit."""
     from ingest.lake.delta import side_by_side
     from reconstruct.kept.last_run import published
 
     lake = lake_of(spark, root)
-    return side_by_side(lambda part: part(), (lake.ensure, partial(published, lake)))[-1]
+    parts = (lake.ensure, partial(published, lake), *([partial(suit_session_to, lake)] if reads_all else []))
+    return side_by_side(lambda part: part(), parts)[1]

@@ -17,7 +17,6 @@ from jobs.command.job import (
     output_folder,
     ready_lake_of,
     require_lake,
-    suit_session_to,
 )
 from jobs.session.progress import silent
 
@@ -48,10 +47,9 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     from ingest.lake.tables import TABLES
     from jobs.redaction.lake import RedactedLake
 
-    lake, copy = ready_lake_of(spark, params.lake), Lake(spark, params.out)
+    lake, copy = ready_lake_of(spark, params.lake, reads_all=True), Lake(spark, params.out)
     if any(map(copy.exists, TABLES.values())):
         raise UsageError(f"{params.out} holds a lake: give another --out, or delete it first")
-    suit_session_to(lake)
     progress("looking for names")
     redacted = RedactedLake(lake)
     progress("copying the tables")

@@ -7,16 +7,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from checks.catalog import Check, Pass, tables_in
+from checks.catalog import Check, Pass
 from checks.registry import Registry
-from ingest.lake.delta import Lake, LakeError, side_by_side
-from ingest.lake.pinned import is_worth_it, pinned_table
+from checks.tables import NamedTables
+from ingest.lake.delta import side_by_side
 from ingest.lake.tables import TABLES, TableSpec
 
 EXAMPLES_COUNT: Final = 20
@@ -46,27 +44,12 @@ class Measurement:
         return self.broken_count == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The rows of a table, the schema that Delta declares for them, and whether it is known that there are none."""
-
-    rows: DataFrame
-    schema: T.StructType
-    is_empty: bool = False
-
-    @classmethod
-    def of(cls, rows: DataFrame) -> Table:
-        """Rows that declare their schema themselves."""
-        return cls(rows, rows.schema)
-
-
-def measure(lake: Lake, registry: Registry) -> tuple[Measurement, ...]:
-    """Every check of ``registry`` measured over ``lake``.
+def measure(tables: NamedTables, registry: Registry) -> tuple[Measurement, ...]:
+    """Every check of ``registry`` measured over ``tables``.
 
     A table whose schema is not the declared one is reported by its schema check, and what reads it cannot be judged.
     Raises :class:`~ingest.lake.delta.LakeError` where a table is missing.
     """
-    tables = {name: open_table(lake, TABLES[name]) for name in sorted({check.table for check in registry.checks})}
     found: list[Measurement] = []
     unusable: set[str] = set()
     for check in registry.schema_checks:
@@ -79,20 +62,20 @@ def measure(lake: Lake, registry: Registry) -> tuple[Measurement, ...]:
         passes = [each for each in registry.passes if each.stage == stage]
         usable = [each for each in passes if not unusable & set(each.reads)]
         unjudged = [check for each in passes if each not in usable for check in each.checks]
-        return measure_passes(lake, usable, tables) + [Measurement(check, None, None) for check in unjudged]
+        return measure_passes(tables, usable) + [Measurement(check, None, None) for check in unjudged]
 
     for of_stage in side_by_side(measured, dict.fromkeys(each.stage for each in registry.passes)):
         found += of_stage
     return tuple(found)
 
 
-def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Table]) -> list[Measurement]:
+def measure_passes(tables: NamedTables, passes: Sequence[Pass]) -> list[Measurement]:
     """The passes' checks, counted by one query; what may be doubled, and examples of what is broken, by two more."""
     asked = {each: [c for c in each.checks if not _is_enforced(c, tables)] for each in passes}
     with_cases = {each: checks for each, checks in asked.items() if not _has_no_cases(each, tables)}
     times: Counter[tuple[int, int, int]] = Counter()
     if with_cases:
-        for row in run_query(lake, counts_sql(with_cases), tables).collect():  # at most three per check
+        for row in tables.answer(counts_sql(with_cases)).collect():  # at most three per check
             times[row["pass"], row["place"], row["answer"]] = row["times"]
     numbers = {each: number for number, each in enumerate(with_cases)}
     counted: list[tuple[Pass, Check, int, int]] = []
@@ -104,9 +87,9 @@ def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Tabl
             kept, broken = (times[number, place, answer] for answer in (_KEPT, _BROKEN))
             of_check[check] = (cases if check.unique else kept + broken, broken)
         counted += [(each, check, *of_check[check]) for check in each.checks]
-    repeats = _repeats(lake, [(each, check) for each, check, _, broken in counted if check.unique and broken], tables)
+    repeats = _repeats(tables, [(each, check) for each, check, _, broken in counted if check.unique and broken])
     counted = [(each, check, checked, repeats.get(check, broken)) for each, check, checked, broken in counted]
-    examples = _examples(lake, [(each, check) for each, check, _, broken in counted if broken], tables)
+    examples = _examples(tables, [(each, check) for each, check, _, broken in counted if broken])
     return [
         Measurement(check, checked, broken, tuple(examples.get(check, ()))) for _, check, checked, broken in counted
     ]
@@ -194,28 +177,28 @@ def _problem(column: str, found: str, **declared: str) -> str:
     return json.dumps({"column": column, "found": found, **declared}, separators=(",", ":"))
 
 
-def _is_enforced(check: Check, tables: Mapping[str, Table]) -> bool:
+def _is_enforced(check: Check, tables: NamedTables) -> bool:
     """Whether the table's own NOT NULL answers the check."""
     return check.not_null is not None and not tables[check.table].schema[check.not_null].nullable
 
 
-def _has_no_cases(each: Pass, tables: Mapping[str, Table]) -> bool:
+def _has_no_cases(each: Pass, tables: NamedTables) -> bool:
     """Whether the cases are the rows of a table without any."""
-    return each.name in tables and tables[each.name].is_empty
+    return each.name in TABLES and tables[each.name].is_empty
 
 
-def _repeats(lake: Lake, alike: Sequence[tuple[Pass, Check]], tables: Mapping[str, Table]) -> dict[Check, int]:
+def _repeats(tables: NamedTables, alike: Sequence[tuple[Pass, Check]]) -> dict[Check, int]:
     """How many cases repeat what no two may share, where hashes say that some may."""
     queries = [
         f"SELECT {number} AS number, count(*) - count(DISTINCT struct({', '.join(check.unique)})) AS times"
         f" FROM ({each.cases})"
         for number, (each, check) in enumerate(alike)
     ]
-    rows = run_query(lake, " UNION ALL ".join(queries), tables).collect() if queries else []
+    rows = tables.answer(" UNION ALL ".join(queries)).collect() if queries else []
     return {alike[row["number"]][1]: row["times"] for row in rows}
 
 
-def _examples(lake: Lake, broken: Sequence[tuple[Pass, Check]], tables: Mapping[str, Table]) -> dict[Check, list[str]]:
+def _examples(tables: NamedTables, broken: Sequence[tuple[Pass, Check]]) -> dict[Check, list[str]]:
     """At most :data:`EXAMPLES_COUNT` of each, in their order."""
     examples: dict[Check, list[str]] = {}
     queries = [
@@ -223,34 +206,6 @@ def _examples(lake: Lake, broken: Sequence[tuple[Pass, Check]], tables: Mapping[
         for number, (each, check) in enumerate(broken)
     ]
     if queries:
-        for row in run_query(lake, " UNION ALL ".join(queries), tables).collect():
+        for row in tables.answer(" UNION ALL ".join(queries)).collect():
             examples.setdefault(broken[row["number"]][1], []).append(row["example"])
     return examples
-
-
-def run_query(lake: Lake, query: str, tables: Mapping[str, Table]) -> DataFrame:
-    """The answer to a query in which ``{name}`` stands for the table of that name; ``tables`` are by full name."""
-    frames: dict[str, Any] = {TABLES[name].name: tables[name].rows for name in tables_in(query)}
-    return lake.spark.sql(query, **frames)
-
-
-def open_table(lake: Lake, spec: TableSpec) -> Table:
-    """The table as it is now, and stays: a small one of a local lake is read as files (:mod:`ingest.lake.pinned`).
-
-    Raises :class:`~ingest.lake.delta.LakeError` where it is missing.
-    """
-    pinned = pinned_table(lake.spark, lake.path(spec)) if is_worth_it(lake.spark) else None
-    if pinned is None:
-        return Table.of(read_table(lake, spec))
-    return Table(pinned.frame(lake.spark), pinned.struct, is_empty=pinned.rows_count == 0)
-
-
-def read_table(lake: Lake, spec: TableSpec) -> DataFrame:
-    """The table; raises :class:`~ingest.lake.delta.LakeError` where it is missing."""
-    try:
-        frame = lake.read(spec)
-        frame.schema  # noqa: B018 - a table that is not there shows itself here
-        return frame
-    except AnalysisException as error:
-        sentence = f"the lake {lake.root} has no table {spec.full_name}: run ingest and reconstruct first"
-        raise LakeError(sentence) from error

@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from checks.advice import advice
 from checks.catalog import CRITICAL, fingerprint
-from checks.measure import Measurement, Table, measure, measure_passes, read_table
+from checks.measure import Measurement, measure, measure_passes
 from checks.metrics.judge import judge_values, metric_checks
 from checks.metrics.measure import Measured, measure_metrics
 from checks.metrics.passes import METRIC_PASSES
@@ -18,8 +18,8 @@ from checks.metrics.thresholds import Thresholds
 from checks.registry import registry
 from checks.results import CheckReport, CheckResult, examples_array, write_results
 from checks.rules import rule_results
+from checks.tables import candidate_tables, tables_of
 from ingest.lake.delta import Lake, PinnedLake, side_by_side
-from ingest.lake.tables import TABLES
 from reconstruct.findings.verdicts import BROKEN, CANNOT_BE_JUDGED, KEPT
 from reconstruct.rule_book import RULES
 
@@ -41,12 +41,13 @@ def run_checks(lake: Lake, *, progress: Callable[[str], None], thresholds: Thres
     judged_by = fingerprint(every_check, (*checks.passes, *METRIC_PASSES), RULES)
     counted = f"{len(every_check)} checks in {len(checks.passes) + len(METRIC_PASSES)} passes"
     progress(f"checking the tables: {counted}, and {len(RULES)} rules of Kafka")
-    parts: tuple[Callable[[], object], ...] = (
-        partial(measure, lake, checks),
-        partial(measure_metrics, lake, run_id, run_at),
-        partial(rule_results, PinnedLake(lake)),
-    )
-    measurements, metrics, of_rules = cast(_Parts, side_by_side(lambda part: part(), parts))
+    with tables_of(lake) as tables:
+        parts: tuple[Callable[[], object], ...] = (
+            partial(measure, tables, checks),
+            partial(measure_metrics, lake, tables, run_id, run_at),
+            partial(rule_results, PinnedLake(lake)),
+        )
+        measurements, metrics, of_rules = cast(_Parts, side_by_side(lambda part: part(), parts))
     measurements += judge_values(of_metrics, metrics.values, metrics.earlier, metrics.unmeasured)
     results = (*map(_result, measurements), *of_rules)
     report = CheckReport(run_id, run_at, judged_by, results, _failed_gates(measurements), measurements)
@@ -78,8 +79,8 @@ def audit_gold(candidate: Lake, progress: Callable[[str], None]) -> tuple[str, .
     """
     passes = [each for each in registry().passes if each.stage == "gold"]
     progress(f"audit: {sum(len(each.checks) for each in passes)} checks of gold before it is published")
-    tables = {name: Table.of(read_table(candidate, TABLES[name])) for each in passes for name in each.reads}
-    return _failed_gates(measure_passes(candidate, passes, tables))
+    with candidate_tables(candidate) as tables:
+        return _failed_gates(measure_passes(tables, passes))
 
 
 def _result(measurement: Measurement) -> CheckResult:

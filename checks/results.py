@@ -69,4 +69,4 @@ def write_results(lake: Lake, report: CheckReport) -> None:
     }
     rows = [asdict(result) | of_run for result in report.results]
     schema = arrow_schema({column.name: column.type for column in CHECK_RESULTS.columns})
-    lake.append(lake.spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema)), CHECK_RESULTS)
+    lake.append_known(pa.Table.from_pylist(rows, schema=schema), CHECK_RESULTS)

@@ -1,28 +1,31 @@
 """The metrics' values, in Spark: one job over all passes, one look at earlier runs, and beside these what is of each
-hour, of which there is too much for the driver."""
+hour, of which there may be too much for the driver."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final, cast
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from checks.catalog import tables_in
-from checks.measure import Table, is_unusable, open_table, run_query, schema_problems
+from checks.measure import is_unusable, schema_problems
 from checks.metrics.catalog import MetricPass, values_sql
 from checks.metrics.judge import EARLIER_RUNS_COUNT, Earlier, Value
 from checks.metrics.passes import METRIC_PASSES
 from checks.metrics.queries import HOURLY_QUERY
+from checks.tables import NamedTables
 from ingest.lake.delta import Lake, side_by_side
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import RUN_METRICS
 from ingest.lake.tables.types import arrow_schema
 
+#: Values of hours that are more stay with the tasks that find them.
+_FEW: Final = 1000
 #: The fields of :class:`~checks.metrics.judge.Value`.
 _VALUES: Final = arrow_schema({"cluster_id": "string", "metric": "string", "subject": "string", "value": "double"})
 
@@ -36,7 +39,7 @@ class Measured:
     unmeasured: frozenset[str]
 
 
-def measure_metrics(lake: Lake, run_id: str, run_at: datetime) -> Measured:
+def measure_metrics(lake: Lake, tables: NamedTables, run_id: str, run_at: datetime) -> Measured:
     """Measure every metric and add the values to ``quality.run_metrics``, key (run, metric, cluster, subject). They are
     there, too, where what is checked beside them fails.
 
@@ -45,43 +48,52 @@ def measure_metrics(lake: Lake, run_id: str, run_at: datetime) -> Measured:
     """
     hourly = set(tables_in(HOURLY_QUERY))
     names = sorted(hourly.union(*(each.reads for each in METRIC_PASSES)))
-    tables = {name: open_table(lake, TABLES[name]) for name in names}
     unusable = {n for n in names if is_unusable(schema_problems(tables[n].schema, TABLES[n]))}
     usable = [each for each in METRIC_PASSES if not unusable & set(each.reads)]
 
-    def append(rows: DataFrame) -> None:
+    def hours() -> pa.Table:
+        """Those of each hour, where they are few; else none, and tasks write them."""
+        if unusable & hourly:
+            return _VALUES.empty_table()
+        rows = tables.answer(HOURLY_QUERY).select(*_VALUES.names)
+        if all(tables[name].is_tiny for name in hourly):
+            found = rows.limit(_FEW + 1).toArrow()
+            if found.num_rows <= _FEW:
+                return found
         lake.append(rows.withColumns({"run_id": F.lit(run_id), "run_at": F.lit(run_at)}), RUN_METRICS)
-
-    def append_hours() -> None:
-        if not unusable & hourly:
-            append(run_query(lake, HOURLY_QUERY, tables))
+        return _VALUES.empty_table()
 
     def measured() -> Measured:
-        values = _values(lake, usable, tables)
-        earlier = _earlier(lake, run_id, {value.metric for value in values})
-        append(lake.spark.createDataFrame(pa.Table.from_pylist([asdict(value) for value in values], schema=_VALUES)))
+        values = _values(tables, usable)
+        earlier = _earlier(tables, run_id, {value.metric for value in values})
         return Measured(values, earlier, frozenset(each.name for each in METRIC_PASSES if each not in usable))
 
-    # the hours first: tasks write them, and Python starts while all else is planned
-    parts: tuple[Callable[[], Measured | None], ...] = (append_hours, measured)
-    return cast(Measured, side_by_side(lambda part: part(), parts)[-1])
+    # the hours first: where tasks write them, Python starts while all else is planned
+    parts: tuple[Callable[[], object], ...] = (hours, measured)
+    of_hours, found = cast("tuple[pa.Table, Measured]", side_by_side(lambda part: part(), parts))
+    own = pa.Table.from_pylist([asdict(value) for value in found.values], schema=_VALUES)
+    known = pa.concat_tables([own, of_hours.cast(_VALUES)])
+    for name, value in {"run_id": run_id, "run_at": run_at}.items():
+        known = known.append_column(name, pa.repeat(value, known.num_rows))
+    lake.append_known(known, RUN_METRICS)
+    return found
 
 
-def _values(lake: Lake, passes: Sequence[MetricPass], tables: Mapping[str, Table]) -> tuple[Value, ...]:
+def _values(tables: NamedTables, passes: Sequence[MetricPass]) -> tuple[Value, ...]:
     """Every value: clusters x metrics x subjects, of which there are few."""
     if not passes:
         return ()
-    rows = run_query(lake, " UNION ALL ".join(values_sql(each) for each in passes), tables).collect()
+    rows = tables.answer(" UNION ALL ".join(values_sql(each) for each in passes)).collect()
     return tuple(Value(row["cluster_id"], row["metric"], row["subject"], row["value"]) for row in rows)
 
 
-def _earlier(lake: Lake, run_id: str, metrics: Collection[str]) -> Earlier:
+def _earlier(tables: NamedTables, run_id: str, metrics: Collection[str]) -> Earlier:
     """What the latest earlier runs found, the latest first: a few values for each one of this run."""
     own = ("cluster_id", "metric", "subject")
     latest = Window.partitionBy(*own).orderBy(F.col("run_at").desc(), F.col("run_id").desc())
     found: dict[tuple[str, str, str], list[float]] = {}
     for row in (
-        open_table(lake, RUN_METRICS)
+        tables[RUN_METRICS.full_name]
         .rows.where(F.col("metric").isin(sorted(metrics)) & (F.col("run_id") != run_id))
         .withColumn("rank", F.row_number().over(latest))
         .where(F.col("rank") <= EARLIER_RUNS_COUNT)

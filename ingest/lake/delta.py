@@ -13,6 +13,7 @@ from functools import reduce
 from operator import and_
 from typing import ClassVar, Final, Literal, TypeVar
 
+import pyarrow as pa
 from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -21,7 +22,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
-from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files, write_files_of
+from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files, write_files_of, write_known
 from ingest.lake.pinned import NewestVersion, commit_actions, is_worth_it, newest_version, pinned_table
 from ingest.lake.plans import union
 from ingest.lake.renewal import (
@@ -180,6 +181,14 @@ class Lake:
             rows.write.format("delta").mode("append").save(self.path(spec))
         else:
             self.add(write_files(rows, folder, spec), spec)
+
+    def append_known(self, rows: pa.Table, spec: TableSpec) -> None:
+        """Add rows that are here, and few."""
+        folder = self.folder_of_tasks(spec)
+        if folder is None:
+            self.append(self.spark.createDataFrame(rows), spec)
+        else:
+            self.add(write_known(rows, folder, spec), spec)
 
     def folder_of_tasks(self, spec: TableSpec) -> str | None:
         """The folder of this machine into which tasks may write files for :meth:`add`; None where Spark must write."""

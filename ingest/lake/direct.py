@@ -94,14 +94,20 @@ def write_parts(
         yield from file.written
 
 
+def write_known(rows: pa.Table, folder: str, spec: TableSpec, *, is_new: bool = True) -> list[NewFile]:
+    """Write rows that are here; of the table's own conditions (:func:`_broken`) Spark is to have judged them. See
+    :func:`write_file`."""
+    return list(write_file(rows.to_batches(), folder, spec, datetime.now(UTC), is_new=is_new))
+
+
 def write_files(rows: DataFrame, folder: str, spec: TableSpec, *, is_new: bool = True) -> list[NewFile]:
     """Have Spark's tasks write these rows of the table's columns, a file each; rows that Spark's driver has are written
     here. Raises as :func:`write_file` does."""
     broken = _broken(spec) if is_new else []
-    at = datetime.now(UTC)
     checked = rows.select("*", F.coalesce(*broken).alias(_BROKEN)) if broken else rows
     if _is_local(checked):
-        return list(write_file(checked.toArrow().to_batches(), folder, spec, at, is_new=is_new))
+        return write_known(checked.toArrow(), folder, spec, is_new=is_new)
+    at = datetime.now(UTC)
     return _by_tasks(checked, lambda batches: write_file(batches, folder, spec, at, is_new=is_new))
 
 

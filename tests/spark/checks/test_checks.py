@@ -14,13 +14,14 @@ import pytest
 from pyspark.sql import types as T
 
 from checks.catalog import CRITICAL, Check, Pass
-from checks.measure import measure, measure_passes, open_table
+from checks.measure import measure, measure_passes
 from checks.metrics.judge import metric_checks
 from checks.metrics.passes import METRIC_PASSES
 from checks.metrics.thresholds import Thresholds
 from checks.pipeline import run_checks
 from checks.registry import Registry, registry
 from checks.results import CheckReport
+from checks.tables import tables_of
 from ingest.lake.delta import Lake, LakeError
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.quality import CHECK_RESULTS
@@ -390,7 +391,8 @@ def test_cases_of_which_hashes_are_alike_are_doubled_only_where_all_is_the_same(
 
     def doubled(rows: str) -> tuple[int | None, int | None, tuple[str, ...]]:
         each = Pass("pairs", f"SELECT * FROM VALUES {rows} AS pairs(a, b)", "gold", ("a", "b"), (check,))
-        (found,) = measure_passes(lake, [each], {})
+        with tables_of(lake) as tables:
+            (found,) = measure_passes(tables, [each])
         return found.checked_count, found.broken_count, found.examples
 
     # NULL is no part of a hash
@@ -416,7 +418,8 @@ def test_a_table_of_another_shape_fails_its_schema_check_and_is_not_judged(lake:
         tuple(c for c in checks.schema_checks if c.table == spec.full_name),
         tuple(p for p in checks.passes if p.reads == (spec.full_name,)),
     )
-    found = {m.check.name: m for m in measure(lake, few)}
+    with tables_of(lake) as tables:
+        found = {m.check.name: m for m in measure(tables, few)}
     assert {"column": "data", "found": "nothing", "declared": "string"} in map(json.loads, found.pop("schema").examples)
     assert found
     assert all(m.broken_count is None for m in found.values())
@@ -427,13 +430,29 @@ def test_a_table_is_opened_with_the_rows_and_the_schema_that_delta_has(lake: Lak
     spec = TABLES["gold.divergences"]
     if rows:
         write(lake, {spec.full_name: rows})
-    opened, frame = open_table(lake, spec), lake.read(spec)
+    opened, frame = tables_of(lake)[spec.full_name], lake.read(spec)
     assert [(f.name, f.dataType, f.nullable) for f in opened.schema] == [
         (f.name, f.dataType, f.nullable) for f in frame.schema
     ]
     assert not all(field.nullable for field in opened.schema)
     assert sorted(opened.rows.collect()) == sorted(frame.collect())
     assert len(rows) == opened.rows.count()
+
+
+def views(lake: Lake) -> set[str]:
+    return {row["viewName"] for row in lake.spark.sql("SHOW VIEWS").collect()}
+
+
+def test_a_table_has_a_name_in_sql_for_as_long_as_it_is_asked_for(lake: Lake) -> None:
+    spec = TABLES["gold.divergences"]
+    before = views(lake)
+    with tables_of(lake) as tables:
+        assert tables[spec.full_name] is tables[spec.full_name]
+        asked = "SELECT count(*) AS times FROM {divergences}"
+        assert [tables.answer(asked).collect() for _ in range(2)] == [[(0,)], [(0,)]]
+        (name,) = views(lake) - before
+        assert name.endswith("_divergences")
+    assert views(lake) == before
 
 
 @pytest.mark.parametrize("by", ["driver", "tasks", "Spark"])

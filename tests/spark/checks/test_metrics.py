@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import pytest
 from pyspark.sql import functions as F
 
-from checks.metrics.measure import measure_metrics
+from checks.metrics.measure import Measured, measure_metrics
 from checks.metrics.passes import METRICS
 from checks.metrics.thresholds import Thresholds, parse_thresholds
 from checks.pipeline import run_checks, write_data_docs
 from checks.registry import Registry
 from checks.results import CheckReport, CheckResult
+from checks.tables import tables_of
 from dashboards.questions.question import questions
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
@@ -401,18 +402,23 @@ def test_the_verdicts_that_reconstruct_counted_are_still_found(runs: TwoRuns) ->
     assert (rules["R02"].verdict, rules["R02"].checked_count) == ("kept", 4)
 
 
+def metrics_of(lake: Lake) -> Measured:
+    with tables_of(lake) as tables:
+        return measure_metrics(lake, tables, "run", START)
+
+
 def test_a_table_of_another_shape_leaves_out_what_reads_it(lake: Lake) -> None:
     spec = TABLES["gold.leader_elections"]
     append(lake, TABLES["bronze.ingested_files"], [{"cluster_id": "c"} | file("f", "server_log", 4, 1, 1, None)])
     shutil.rmtree(lake.path(spec))
     lake.spark.createDataFrame([("c",)], "cluster_id string").write.format("delta").save(lake.path(spec))
-    found = measure_metrics(lake, "run", START)
+    found = metrics_of(lake)
     assert found.unmeasured == {"elections"}
     assert [(value.metric, value.value) for value in found.values] == [("rejected_records_ratio", 0.25)]
 
 
 def test_a_lake_without_rows_has_no_metric(lake: Lake) -> None:
-    found = measure_metrics(lake, "run", START)
+    found = metrics_of(lake)
     assert (found.values, found.unmeasured) == ((), frozenset())
     assert lake.read(RUN_METRICS).count() == 0
 
@@ -420,7 +426,7 @@ def test_a_lake_without_rows_has_no_metric(lake: Lake) -> None:
 def test_a_line_of_a_wrong_year_does_not_give_a_million_hours(lake: Lake) -> None:
     rows = [covers(1, "server_log", -60 * 24 * 365 * 50, 0), covers(2, "server_log", 0, 30)]
     append(lake, TABLES["quality.evidence_coverage"], [{"cluster_id": "c"} | row for row in rows])
-    found = {(v.metric, v.subject): v.value for v in measure_metrics(lake, "run", START).values}
+    found = {(v.metric, v.subject): v.value for v in metrics_of(lake).values}
     assert lake.read(RUN_METRICS).where("metric = 'broker_hour_covered_ratio'").count() == 2 * 366 * 24
     assert found["broker_live_hours_logged_ratio", "1"] == 1.0
     assert found["broker_live_hours_logged_ratio", "2"] == 1.0, "nothing tells that it lived in the others"

@@ -45,6 +45,24 @@ def test_rows_added_meanwhile_are_replaced_as_well(spark: Any, lake: Lake) -> No
     assert lake.read(spec).count() == 2
 
 
+def test_rows_that_are_here_are_added_as_spark_would_add_them(
+    spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And where the table has conditions of its own Spark is asked."""
+    of_conditions = TABLES["silver.assignment_timeline"]
+    for spec in (TABLES["quality.run_metrics"], of_conditions):
+        rows = lake.conformed(full_and_empty(spark, spec, 2), spec).toArrow()
+        lake.append_known(rows, spec)
+        found = sorted(lake.read(spec).collect(), key=str)
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr("ingest.lake.delta.direct_folder", lambda *_: None)
+            lake.append_known(rows, spec)
+        assert sorted(lake.read(spec).collect(), key=str) == sorted(found * 2, key=str)
+    backwards = full_and_empty(spark, of_conditions, 1).withColumn("valid_to", F.expr("valid_from - INTERVAL 1 SECOND"))
+    with pytest.raises(Exception, match="interval_order"):
+        lake.append_known(lake.conformed(backwards, of_conditions).toArrow(), of_conditions)
+
+
 def test_rows_of_several_tables_are_written_by_one_query(
     spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-import pyarrow as pa
-
 from checks.catalog import WARNING
 from checks.measure import Measurement
 from ingest.lake.delta import Lake
 from ingest.lake.tables.quality import CHECK_RESULTS
-from ingest.lake.tables.types import arrow_schema
 from reconstruct.findings.verdicts import BROKEN
 from reconstruct.model.versions import MODEL_VERSION
 
@@ -67,6 +64,4 @@ def write_results(lake: Lake, report: CheckReport) -> None:
         "rules_fingerprint": report.rules_fingerprint,
         "model_version": MODEL_VERSION,
     }
-    rows = [asdict(result) | of_run for result in report.results]
-    schema = arrow_schema({column.name: column.type for column in CHECK_RESULTS.columns})
-    lake.append_known(pa.Table.from_pylist(rows, schema=schema), CHECK_RESULTS)
+    lake.append_known([asdict(result) | of_run for result in report.results], CHECK_RESULTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, OfClusters, side_by_side
-from ingest.lake.local_frames import local_frame
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables import silver as s
@@ -150,7 +150,7 @@ class Run:
         return {history.cluster_id: history.view for history in self.histories}
 
     def fold(self, step: Fold[Any], sources: Sources, facts: Mapping[str, Any]) -> Folded:
-        """Do a fold for the keys that need it; write its tables of silver, offer those of gold, count its verdicts."""
+        """Do a fold for the keys that need it; write its tables of silver, offer those of gold, take its verdicts."""
         folded = self.folds.run(step, sources, facts)
         gold = [spec for spec in step.tables if spec.schema == "gold"]
         if not folded.is_any_new:
@@ -160,7 +160,7 @@ class Run:
             offered = [(spec, folded.rows(spec), folded.rows_now(spec)) for spec in gold]
             self.gold.offer_together(offered, partial(folded.write, gold))
         if step.judges:
-            self.judgement.count(folded.judged)
+            self.judgement.take(folded.judged)
         return folded
 
 
@@ -417,12 +417,11 @@ def append_metrics(run: Run) -> None:
         .collect()
     )
     # verdicts belong to the findings beside them
-    counts = {key: times for key, times in run.judgement.counts.items() if key[0] not in run.refused.clusters}
+    counts = {key: times for key, times in run.judgement.counts().items() if key[0] not in run.refused.clusters}
     rows = [
-        (run.run_id, cluster_id, f"rule_{verdict}_count", rule_id, float(times))
+        (cluster_id, f"rule_{verdict}_count", rule_id, float(times))
         for (cluster_id, rule_id, verdict), times in sorted(counts.items())
     ]
-    rows += [(run.run_id, row["cluster_id"], "typed_records_ratio", row["source_kind"], row["share"]) for row in typed]
-    names = "run_id string, cluster_id string, metric string, subject string, value double"
-    frame = local_frame(run.lake.spark, names, rows).withColumn("run_at", F.current_timestamp())
-    run.lake.append(frame, RUN_METRICS)
+    rows += [(row["cluster_id"], "typed_records_ratio", row["source_kind"], row["share"]) for row in typed]
+    names, of_run = ("cluster_id", "metric", "subject", "value"), {"run_id": run.run_id, "run_at": datetime.now(UTC)}
+    run.lake.append_known([of_run | dict(zip(names, row, strict=True)) for row in rows], RUN_METRICS)

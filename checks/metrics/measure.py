@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final, cast
 
-import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
@@ -22,12 +21,9 @@ from checks.tables import NamedTables
 from ingest.lake.delta import Lake, side_by_side
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import RUN_METRICS
-from ingest.lake.tables.types import arrow_schema
 
 #: Values of hours that are more stay with the tasks that find them.
 _FEW: Final = 1000
-#: The fields of :class:`~checks.metrics.judge.Value`.
-_VALUES: Final = arrow_schema({"cluster_id": "string", "metric": "string", "subject": "string", "value": "double"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +47,17 @@ def measure_metrics(lake: Lake, tables: NamedTables, run_id: str, run_at: dateti
     unusable = {n for n in names if is_unusable(schema_problems(tables[n].schema, TABLES[n]))}
     usable = [each for each in METRIC_PASSES if not unusable & set(each.reads)]
 
-    def hours() -> pa.Table:
+    def hours() -> list[dict[str, object]]:
         """Those of each hour, where they are few; else none, and tasks write them."""
         if unusable & hourly:
-            return _VALUES.empty_table()
-        rows = tables.answer(HOURLY_QUERY).select(*_VALUES.names)
+            return []
+        rows = tables.answer(HOURLY_QUERY)
         if all(tables[name].is_tiny for name in hourly):
-            found = rows.limit(_FEW + 1).toArrow()
-            if found.num_rows <= _FEW:
-                return found
+            found = rows.limit(_FEW + 1).collect()
+            if len(found) <= _FEW:
+                return [row.asDict() for row in found]
         lake.append(rows.withColumns({"run_id": F.lit(run_id), "run_at": F.lit(run_at)}), RUN_METRICS)
-        return _VALUES.empty_table()
+        return []
 
     def measured() -> Measured:
         values = _values(tables, usable)
@@ -70,12 +66,9 @@ def measure_metrics(lake: Lake, tables: NamedTables, run_id: str, run_at: dateti
 
     # the hours first: where tasks write them, Python starts while all else is planned
     parts: tuple[Callable[[], object], ...] = (hours, measured)
-    of_hours, found = cast("tuple[pa.Table, Measured]", side_by_side(lambda part: part(), parts))
-    own = pa.Table.from_pylist([asdict(value) for value in found.values], schema=_VALUES)
-    known = pa.concat_tables([own, of_hours.cast(_VALUES)])
-    for name, value in {"run_id": run_id, "run_at": run_at}.items():
-        known = known.append_column(name, pa.repeat(value, known.num_rows))
-    lake.append_known(known, RUN_METRICS)
+    of_hours, found = cast("tuple[list[dict[str, object]], Measured]", side_by_side(lambda part: part(), parts))
+    known = [*map(asdict, found.values), *of_hours]
+    lake.append_known([row | {"run_id": run_id, "run_at": run_at} for row in known], RUN_METRICS)
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import and_
-from typing import ClassVar, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import pyarrow as pa
 from delta.tables import DeltaTable
@@ -38,7 +38,7 @@ from ingest.lake.rewriting import replace_keys, rewrite
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.kept import RUNS
 from ingest.lake.tables.spec import literals
-from ingest.lake.tables.types import spark_type
+from ingest.lake.tables.types import arrow_schema, spark_type
 
 _Each = TypeVar("_Each")
 _Result = TypeVar("_Result")
@@ -182,13 +182,14 @@ class Lake:
         else:
             self.add(write_files(rows, folder, spec), spec)
 
-    def append_known(self, rows: pa.Table, spec: TableSpec) -> None:
-        """Add rows that are here, and few."""
+    def append_known(self, rows: Sequence[Mapping[str, Any]], spec: TableSpec) -> None:
+        """Add rows that are here, and few, each with all of the table's columns."""
+        table = pa.Table.from_pylist(list(rows), arrow_schema({column.name: column.type for column in spec.columns}))
         folder = self.folder_of_tasks(spec)
         if folder is None:
-            self.append(self.spark.createDataFrame(rows), spec)
+            self.append(self.spark.createDataFrame(table), spec)
         else:
-            self.add(write_known(rows, folder, spec), spec)
+            self.add(write_known(table, folder, spec), spec)
 
     def folder_of_tasks(self, spec: TableSpec) -> str | None:
         """The folder of this machine into which tasks may write files for :meth:`add`; None where Spark must write."""

@@ -23,6 +23,8 @@ _IDENTITY: Final = (
     *("rule_id", "divergence_type", "topic", "partition_id", "broker_id", "replica_id"),
     *("observed", "evidence"),
 )
+#: Of which clusters, rules and verdicts there are few.
+_VERDICT: Final = ("cluster_id", "rule", "verdict")
 
 
 class Judgement:
@@ -32,19 +34,17 @@ class Judgement:
         self._spark = lake.spark
         self._stage = stage
         self._findings: list[DataFrame] = []
-        #: how often each (cluster, rule, verdict) occurred.
-        self.counts: Counter[tuple[str, str, str]] = Counter()
+        self._verdicts: list[DataFrame] = []
+        self._known: Counter[tuple[str, str, str]] = Counter()
 
     def keep(self, judged: DataFrame, name: str) -> DataFrame:
-        """Rows of a step that hold findings and verdicts: staged, so that they are made once, and counted."""
-        return self.count(self._stage.keep(judged, name))
+        """Rows of a step that hold findings and verdicts: staged, so that they are made once."""
+        return self.take(self._stage.keep(judged, name))
 
-    def count(self, kept: DataFrame) -> DataFrame:
+    def take(self, kept: DataFrame) -> DataFrame:
         """Rows of a step that hold findings and verdicts and are staged already."""
         self._findings.append(rows_of(kept, DIVERGENCES))
-        verdicts = kept.where(F.col(TABLE) == VERDICTS).groupBy("cluster_id", "rule", "verdict")
-        for row in verdicts.agg(F.sum("times").alias("times")).collect():
-            self.counts[row["cluster_id"], row["rule"], row["verdict"]] += row["times"]
+        self._verdicts.append(kept.where(F.col(TABLE) == VERDICTS).select(*_VERDICT, "times"))
         return kept
 
     def add(self, verdicts_of_clusters: Mapping[str, Verdicts]) -> None:
@@ -57,7 +57,15 @@ class Judgement:
         self._findings.append(local_rows(self._spark, DIVERGENCES, rows))
         for cluster_id, verdicts in verdicts_of_clusters.items():
             for (rule_id, verdict), times in verdicts.counts.items():
-                self.counts[cluster_id, rule_id, verdict] += times
+                self._known[cluster_id, rule_id, verdict] += times
+
+    def counts(self) -> Counter[tuple[str, str, str]]:
+        """How often each (cluster, rule, verdict) occurred, in all steps."""
+        counts = Counter(self._known)
+        if self._verdicts:
+            summed = union(self._verdicts).groupBy(*_VERDICT).agg(F.sum("times").alias("times"))
+            counts.update({(row[0], row[1], row[2]): row["times"] for row in summed.collect()})
+        return counts
 
     def findings(self, rule_sources: Mapping[str, str]) -> DataFrame:
         """All that was found, as rows of gold.divergences; ``rule_sources`` say by rule id where a rule comes from."""

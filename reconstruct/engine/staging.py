@@ -12,12 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from ingest.lake.delta import Lake
-from ingest.lake.file_system import file_system_of
+from ingest.lake.file_system import file_system_of, local_path
 from ingest.lake.pinned import is_worth_it
 from ingest.lake.tables import TABLES
 
@@ -36,23 +38,35 @@ class Staging:
         self._spark = lake.spark
         self._all = f"{lake.root}/{FOLDER}"
         self._folder = f"{self._all}/{run_id}"
-        self._names: set[str] = set()
+        #: None while they are made.
+        self._kept: dict[str, DataFrame | None] = {}
         bronze = (lake.size_bytes(spec) for spec in TABLES.values() if spec.schema == "bronze")
         self.is_in_memory = is_worth_it(lake.spark) and sum(bronze) <= IN_MEMORY_BYTES
-        self._in_memory: list[DataFrame] = []
 
     def keep(self, rows: DataFrame, name: str) -> DataFrame:
         """The same rows, made now, once, and read from where they are kept by all that is made of them."""
-        if name in self._names:
+        if name in self._kept:
             raise ValueError(f"{name} is kept already")
-        self._names.add(name)
+        self._kept[name] = None
+        self._kept[name] = kept = self._made(rows, name)
+        return kept
+
+    def _made(self, rows: DataFrame, name: str) -> DataFrame:
         if self.is_in_memory:
             # what it makes of them keeps no plan, unlike a cached one
-            self._in_memory.append(rows.localCheckpoint(eager=True))
-            return self._in_memory[-1]
+            return rows.localCheckpoint(eager=True)
         place = f"{self._folder}/{name}"
         rows.write.parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
+
+    def rows_count(self, name: str) -> int:
+        """How many rows are kept by that name: of files on this machine they say it themselves."""
+        folder = None if self.is_in_memory or not is_worth_it(self._spark) else local_path(self._spark, self._folder)
+        if folder is None:
+            kept = self._kept[name]
+            assert kept is not None, f"{name} is not made yet"
+            return kept.count()
+        return sum(pq.read_metadata(path).num_rows for path in Path(folder, name).glob("*.parquet"))
 
     def remove_abandoned(self) -> None:
         """Remove what runs that were killed long ago left here."""
@@ -66,8 +80,9 @@ class Staging:
 
     def remove(self) -> None:
         """Remove all that was kept, and the place of all runs where no other run is in it."""
-        for rows in self._in_memory:
-            rows._jdf.queryExecution().logical().rdd().unpersist(False)
+        for rows in self._kept.values() if self.is_in_memory else ():
+            if rows is not None:
+                rows._jdf.queryExecution().logical().rdd().unpersist(False)
         files, folder = file_system_of(self._spark, self._folder)
         files.delete(folder, True)
         above = folder.getParent()

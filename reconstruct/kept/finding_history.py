@@ -26,6 +26,8 @@ _SUBJECT: Final = (
     *("cluster_id", "rule_id", "divergence_type", "topic", "topic_incarnation", "partition_id"),
     *("broker_id", "replica_id"),
 )
+#: Findings that stand no longer, by which name they are staged.
+_GONE: Final = "findings_gone"
 #: So many of the files that came since are named.
 _NAMED: Final = 3
 
@@ -39,9 +41,9 @@ def finding_history(lake: Lake, stage: Staging, found: DataFrame, last: LastRun)
     first = before.select(*_KEY, F.col("first_seen_run").alias("before_run"))
     again = now.join(first, list(_KEY), "left").withColumn("first_seen_run", F.coalesce("before_run", "first_seen_run"))
     gone = before.join(found.select(*_KEY), list(_KEY), "left_anti")
-    fresh = stage.keep(gone.where("withdrawn_run IS NULL"), "findings_gone")
+    fresh = stage.keep(gone.where("withdrawn_run IS NULL"), _GONE)
     withdrawn = gone.where("withdrawn_run IS NOT NULL")
-    if not fresh.isEmpty():
+    if stage.rows_count(_GONE):
         withdrawn = withdrawn.unionByName(_withdrawn(fresh, found, _new_files(lake, last), last.next_number))
     columns = FINDING_HISTORY.column_names
     return stage.keep(again.select(*columns).unionByName(withdrawn.select(*columns)), "finding_history")

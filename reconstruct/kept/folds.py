@@ -162,7 +162,7 @@ class KeptFolds:
         topics = self._topics(step, sources, known)
         hashed = topics.once(with_hashes(sources.evidence(topics), step.key), "evidence")
         redone = self._redone(step, hashed, topics, known) if self._is_kept else None
-        count = 0 if redone is None else redone.count()
+        count = 0 if redone is None else self._stage.rows_count(_name_of_redone(step))
         wanted = hashed if redone is None else only(hashed, redone)
         made = _fold(step, wanted, known)
         is_any_redone = redone is None or count > 0
@@ -221,7 +221,7 @@ class KeptFolds:
         compared = joined.withColumns({name: F.coalesce(name, kept_as) for name, kept_as in names.items()})
         unknown = step.unknown
         rows = map_rows(compared, _types(step, hashed), lambda rows: _changed(rows, step.key, facts, unknown))
-        return self._stage.keep(rows, f"{step.name}_redone")
+        return self._stage.keep(rows, _name_of_redone(step))
 
     def write(self) -> None:
         """Keep what the next run goes on from, where any of it is another than before."""
@@ -320,6 +320,11 @@ class _AnswersNow:
             known = Answers(self._facts.get(cluster_id) or self._unknown(cluster_id))
             self._of_clusters[cluster_id] = known
         return bool(known.fingerprint(row["asked"]) == row["answers"])
+
+
+def _name_of_redone(step: Fold[Any]) -> str:
+    """By which name the keys that are done again are staged."""
+    return f"{step.name}_redone"
 
 
 def _types(step: Fold[Any], evidence: DataFrame) -> dict[str, str]:

@@ -75,9 +75,11 @@ class RecordRows:
             keys = self._stage.keep(changed.select(*_FILE, F.expr("then IS NOT NULL AS is_known")), "changed_files")
         except (Py4JJavaError, PySparkException):
             return None
-        named = [row["file_id"] for row in keys.select("file_id").limit(MOST_NAMED + 1).collect()]
-        is_any_known = not keys.where("is_known").isEmpty()
-        return ChangedFiles(keys.select(*_FILE), tuple(named) if len(named) <= MOST_NAMED else None, is_any_known)
+        first = keys.select("file_id", "is_known").limit(MOST_NAMED + 1).collect()
+        if len(first) <= MOST_NAMED:
+            names, is_any_known = tuple(row["file_id"] for row in first), any(row["is_known"] for row in first)
+            return ChangedFiles(keys.select(*_FILE), names, is_any_known)
+        return ChangedFiles(keys.select(*_FILE), None, not keys.where("is_known").isEmpty())
 
     @property
     def is_any_kept(self) -> bool:
@@ -161,8 +163,9 @@ class RecordRows:
         of_keys: Callable[[DataFrame, DataFrame], DataFrame] = only,
     ) -> None:
         """Have what ``make`` gives of the records of some keys in place of what the table has of these."""
-        changed = self._stage.keep(keys.distinct(), f"changed_{spec.name}")
-        if not changed.isEmpty():
+        name = f"changed_{spec.name}"
+        changed = self._stage.keep(keys.distinct(), name)
+        if self._stage.rows_count(name):
             self._lake.replace_keys(make(of_keys(records, changed)), changed, spec)
 
     def differing(

@@ -51,7 +51,7 @@ def test_rows_that_are_here_are_added_as_spark_would_add_them(
     """And where the table has conditions of its own Spark is asked."""
     of_conditions = TABLES["silver.assignment_timeline"]
     for spec in (TABLES["quality.run_metrics"], of_conditions):
-        rows = lake.conformed(full_and_empty(spark, spec, 2), spec).toArrow()
+        rows = [row.asDict() for row in full_and_empty(spark, spec, 2).collect()]
         lake.append_known(rows, spec)
         found = sorted(lake.read(spec).collect(), key=str)
         with monkeypatch.context() as elsewhere:
@@ -60,7 +60,7 @@ def test_rows_that_are_here_are_added_as_spark_would_add_them(
         assert sorted(lake.read(spec).collect(), key=str) == sorted(found * 2, key=str)
     backwards = full_and_empty(spark, of_conditions, 1).withColumn("valid_to", F.expr("valid_from - INTERVAL 1 SECOND"))
     with pytest.raises(Exception, match="interval_order"):
-        lake.append_known(lake.conformed(backwards, of_conditions).toArrow(), of_conditions)
+        lake.append_known([row.asDict() for row in backwards.collect()], of_conditions)
 
 
 def test_rows_of_several_tables_are_written_by_one_query(

@@ -32,6 +32,7 @@ def test_rows_come_back_as_they_were_and_behind_a_plan_of_one_step(spark, bare_l
     with staging(bare_lake, "run") as stage:
         kept = stage.keep(made.union(made), "rows")
         assert kept.dtypes == spark.createDataFrame([], kinds).dtypes
+        assert stage.rows_count("rows") == 10
         assert sorted(kept.collect(), key=str) == sorted(made.union(made).collect(), key=str)
         plan = kept._jdf.queryExecution().optimizedPlan().toString()
         assert "Union" not in plan
@@ -43,7 +44,7 @@ def test_rows_come_back_as_they_were_and_behind_a_plan_of_one_step(spark, bare_l
 def test_rows_without_any_row_have_their_columns(spark, bare_lake):
     with staging(bare_lake, "run") as stage:
         kept = stage.keep(spark.createDataFrame([], "topic string, leader int"), "none")
-        assert (kept.columns, kept.count()) == (["topic", "leader"], 0)
+        assert (kept.columns, kept.count(), stage.rows_count("none")) == (["topic", "leader"], 0, 0)
 
 
 def test_nothing_stays_when_a_run_ends_or_fails(spark, bare_lake, tmp_path):

@@ -19,7 +19,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dashboards import overview, words
-from dashboards.cards import CARDS
+from dashboards.cards import CARDS, SECTIONS
 from dashboards.gather import ReportData
 from dashboards.meanings import meanings
 from dashboards.payload import cluster_payload, script_json
@@ -52,6 +52,12 @@ def render(data: ReportData, title: str) -> str:
             policy=policy(script=script, style=style),
         )
     )
+
+
+def compile_templates() -> None:
+    """Have Jinja compile what the page is made of; what is not compiled yet is when it is rendered."""
+    for name in ("page", "sections/checks", "sections/steps", *(f"sections/{section.name}" for section in SECTIONS)):
+        _environment().get_template(f"{name}.html.j2")
 
 
 def _card(limits: Limits, cluster: Cluster, card: str) -> Markup:

@@ -63,6 +63,7 @@ JOB: Final = Job(
     config=TINY_RUN_CONFIG,
     reads=lambda params: None,
     modules=run_job.MODULES,
+    prepare=run_job.JOB.prepare,
     loads_all_classes=True,
 )
 

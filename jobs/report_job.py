@@ -153,6 +153,12 @@ def report_line(report: Any) -> str:
     return f"report    {report.path}"
 
 
+def prepare() -> None:
+    from dashboards.render import compile_templates
+
+    compile_templates()
+
+
 JOB: Final = Job(
     "report",
     "write the self-contained HTML report",
@@ -160,6 +166,7 @@ JOB: Final = Job(
     to_params,
     run,
     modules=("dashboards.report",),
+    prepare=prepare,
 )
 
 

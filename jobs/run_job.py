@@ -93,6 +93,7 @@ JOB: Final = Job(
     known_until=lambda params: last_run_at(params.ingest.lake),
     writes_lake=lambda params: True,
     modules=MODULES,
+    prepare=report_job.prepare,
     loads_all_classes=True,
 )
 

@@ -144,11 +144,11 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
             # packages import what is in them: of two threads that begin with one, one may see it half made. So this one
             # has what starts Java before the other begins, and then waits
             importlib.import_module("jobs.session.java_calls")
-            importing = threading.Thread(target=_import_all, args=((*job.modules, _WHETHER_NUMPY),), daemon=True)
-            importing.start()
+            preparing = threading.Thread(target=_prepare, args=(job,), daemon=True)
+            preparing.start()
             spark, ours = _session(job, common, log_file, params)
             try:
-                importing.join()
+                preparing.join()
                 progress.watch(spark)
                 progress("opening the lake")
                 with _only_writer(spark, job, common, params, progress):
@@ -233,10 +233,12 @@ def _config_of(job: Job[P], common: Common, params: P) -> Mapping[str, str]:
     return {**({} if paths is None else config_for(paths, job.known_until(params))), **job.config}
 
 
-def _import_all(modules: Sequence[str]) -> None:
-    for name in modules:
+def _prepare(job: Job[Any]) -> None:
+    for name in (*job.modules, _WHETHER_NUMPY):
         with contextlib.suppress(Exception):  # what cannot be imported is said by who needs it
             importlib.import_module(name)
+    with contextlib.suppress(Exception):
+        job.prepare()
 
 
 def _session(job: Job[P], common: Common, log_file: Path, params: P) -> tuple[SparkSession, bool]:

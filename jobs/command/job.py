@@ -97,6 +97,8 @@ class Job(Generic[P]):
     writes_lake: Callable[[P], bool] | None = None
     #: The modules that ``run`` will import: they are read while Java starts.
     modules: tuple[str, ...] = ()
+    #: What else of its work needs neither Java nor the lake: done there, too.
+    prepare: Callable[[], None] = lambda: None
     #: Whether it loads about all classes of Java that any command does.
     loads_all_classes: bool = False
     #: Without Spark ``run`` is given None for the session, and the options of Spark and of the lake mean nothing.

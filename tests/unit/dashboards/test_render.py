@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import pytest
+from jinja2 import Environment
 
 from dashboards.gather import ReportData
 from dashboards.payload import Packing, script_json
 from dashboards.records import Record
-from dashboards.render import marked, render, tracked
+from dashboards.render import _environment as page_templates
+from dashboards.render import compile_templates, marked, render, tracked
 from dashboards.report import summary_lines
 from dashboards.section import Cluster, Span
 from dashboards.sections.checks import BrokenCheck, Checks
@@ -124,6 +126,13 @@ def test_the_policy_allows_this_script_and_this_style_and_nothing_else():
 def test_nothing_is_loaded_from_elsewhere():
     tags = Tags(render(data(cluster()), "t")).tags
     assert not [a for _, a in tags if "src" in a or a.get("href", "#")[:1] != "#" or "style" in a]
+
+
+def test_no_template_is_left_to_be_compiled_when_the_page_is_rendered(monkeypatch):
+    page_templates.cache_clear()
+    compile_templates()
+    monkeypatch.setattr(Environment, "compile", lambda *_, **__: pytest.fail("compiled again"))
+    assert "<html" in render(data(cluster()), "t")
 
 
 def test_an_empty_lake_says_what_to_do():

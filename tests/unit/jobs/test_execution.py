@@ -44,19 +44,23 @@ def test_results_go_to_standard_output_and_problems_to_standard_error(capsys):
 
 
 @pytest.mark.usefixtures("no_spark")
-def test_a_job_begins_when_all_of_its_modules_are_read(monkeypatch, tmp_path):
+def test_a_job_begins_when_all_of_its_modules_are_read_and_what_it_prepares_is_done(monkeypatch, tmp_path):
     """Read by two threads at once, a package may be gone from under one of them (``KeyError``)."""
     (tmp_path / "read_slowly.py").write_text("import time\ntime.sleep(0.3)\nIS_WHOLE = True\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     found = []
 
     def run(*_):
-        found.append(getattr(sys.modules.get("read_slowly"), "IS_WHOLE", False))
+        found.append("run")
         return job.RunReport()
 
-    reading = dataclasses.replace(fake_job(run), modules=("is_not_there", "read_slowly"))
+    def prepare() -> None:
+        found.append(getattr(sys.modules.get("read_slowly"), "IS_WHOLE", False))
+        raise RuntimeError("whoever needs it says so")
+
+    reading = dataclasses.replace(fake_job(run), modules=("is_not_there", "read_slowly"), prepare=prepare)
     assert execution.execute(reading, job.Common("lake", quiet=True), None) == job.DONE
-    assert found == [True]
+    assert found == [True, "run"]
 
 
 @pytest.mark.usefixtures("no_spark")

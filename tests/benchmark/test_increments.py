@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -23,8 +22,6 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(3600)]
 COPIES: Final = int(os.environ.get("BENCHMARK_COPIES", "100"))
 #: Of a lake that grows for so many hours, and copies that come in each.
 HOURS: Final = int(os.environ.get("BENCHMARK_HOURS", "30"))
-#: How often the third and the last hour are run again.
-TURNS: Final = 3
 HOURLY_COPIES: Final = int(os.environ.get("BENCHMARK_HOURLY_COPIES", "2"))
 
 
@@ -70,10 +67,7 @@ def test_each_capture_more_costs_about_what_it_would_alone(tmp_path: Path, capsy
 
 
 def test_the_thirtieth_run_beside_the_third(tmp_path: Path, capsys: Any) -> None:
-    """A lake to which each hour brings as much as it began with, scheduled: ``ingest``, then ``reconstruct``.
-
-    At the end the third and the last are run again in turns: a machine's hours differ.
-    """
+    """A lake to which each hour brings as much as it began with, scheduled: ``ingest``, then ``reconstruct``."""
     folder = first_day(tmp_path, HOURLY_COPIES)
     lake = tmp_path / "lake"
     costs: dict[str, tuple[Cost, dict[str, Any]]] = {}
@@ -81,14 +75,8 @@ def test_the_thirtieth_run_beside_the_third(tmp_path: Path, capsys: Any) -> None
         if hour:
             next_logs(tmp_path, range(hour * HOURLY_COPIES, (hour + 1) * HOURLY_COPIES), hour)
         costs[f"ingest {hour + 1}"] = program(lake, "ingest", str(folder))
-        if hour + 1 in (3, HOURS):
-            shutil.copytree(lake, tmp_path / f"before-{hour + 1}")
         costs[f"reconstruct {hour + 1}"] = program(lake, "reconstruct")
     costs["--full"] = program(lake, "reconstruct", "--full")
-    for turn in range(1, TURNS + 1):
-        for hour in (3, HOURS):
-            again = shutil.copytree(tmp_path / f"before-{hour}", tmp_path / f"again-{hour}-{turn}")
-            costs[f"reconstruct {hour}, turn {turn}"] = program(again, "reconstruct")
     size = sum(path.stat().st_size for path in folder.rglob("*.log.*"))
     show(capsys, f"{size / 1e6:.0f} MB of logs in {HOURS} hours", costs)
     assert costs[f"reconstruct {HOURS}"][1]["reconstruct"]["how"].startswith("folds made again: ")

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dashboards.source import Source, grouped
 from dashboards.views import RECORD_TEXTS
 from ingest.lake.plans import union
+from ingest.lake.tables import TableSpec
 
 
 @dataclass(frozen=True)
@@ -30,14 +32,25 @@ def records_by_id(source: Source, quoted: Iterable[str], placed: Iterable[str]) 
     Ids of no bronze record are left out of the answer.
     """
     with_text = set(quoted)
-    if not (ids := with_text | set(placed)):
-        return {}
+    missing = with_text | set(placed)
+    found: dict[str, Record] = {}
+    # Nearly all evidence is log records: the other tables are opened only for what is not among them.
+    for tables in (RECORD_TEXTS[:1], RECORD_TEXTS[1:]):
+        if missing:
+            rows = union(_texts(source, *table) for table in tables)
+            found |= _resolve(source, rows, missing, with_text)
+            missing -= set(found)
+    return found
+
+
+def _texts(source: Source, spec: TableSpec, columns: Iterable[str]) -> DataFrame:
+    """The table's records as they would be read."""
+    return source.read(spec).selectExpr("record_id", "source_file", "source_line", *columns)
+
+
+def _resolve(source: Source, rows: DataFrame, ids: set[str], with_text: set[str]) -> dict[str, Record]:
     wanted = source.keys(
         ("record_id", "is_quoted"), [(i, i in with_text) for i in sorted(ids)], (pa.string(), pa.bool_())
-    )
-    rows = union(
-        source.read(spec).selectExpr("record_id", "source_file", "source_line", *columns)
-        for spec, columns in RECORD_TEXTS
     )
     matched = rows.join(wanted, "record_id").select(
         "record_id",

@@ -86,15 +86,16 @@ class FileTotals:
 class Source:
     """The tables of one lake, read for some of its clusters. A table that is not there reads as empty.
 
-    ``opened`` holds the tables met so far: opening a Delta table costs more than most of these queries. ``totals`` and
-    ``spans`` (first and last instant of the evidence, ms since 1970) are of each cluster.
+    ``opened`` holds the tables met so far, and what was read of each: to open a Delta table costs more than most of
+    these queries, and each of a dozen sections reads the same. ``totals`` and ``spans`` (first and last instant of the
+    evidence, ms since 1970) are of each cluster.
     """
 
     lake: Lake
     limits: Limits
     clusters: tuple[str, ...] = ()
     scope: Scope = field(default_factory=Scope)
-    opened: dict[str, DataFrame] = field(default_factory=dict)
+    opened: dict[str | tuple[str, tuple[str, ...], Scope], DataFrame] = field(default_factory=dict)
     totals: Mapping[str, FileTotals] = field(default_factory=dict)
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -109,7 +110,10 @@ class Source:
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The rows of the chosen clusters that are in scope."""
-        return self.scope.of(spec, self._of_clusters)
+        read = spec.full_name, self.clusters, self.scope
+        if read not in self.opened:
+            self.opened[read] = self.scope.of(spec, self._of_clusters)
+        return self.opened[read]
 
     def _of_clusters(self, spec: TableSpec) -> DataFrame:
         return self.all(spec).where(F.col("cluster_id").isin(list(self.clusters)))

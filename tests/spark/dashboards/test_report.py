@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from dashboards.scope import NothingInScope, Scope
 from dashboards.sections import findings
 from dashboards.sections.findings import RuleVerdicts
 from dashboards.sections.timelines import partitions, topics, trouble
-from dashboards.source import Limits, ms
+from dashboards.source import Limits, Source, ms
 from ingest.lake.delta import Lake
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS
 from ingest.lake.tables.shared import PARTITION_KEY
@@ -73,6 +74,21 @@ def pages(made, tmp_path_factory):
 def browser():
     with Browser() as started:
         yield started
+
+
+def test_what_was_read_is_read_once_for_the_same_clusters_and_scope(made):
+    source = Source(made("incident"), Limits(), (CLUSTER,))
+    rows = source.read(LEADER_AND_ISR_TIMELINE)
+    assert source.read(LEADER_AND_ISR_TIMELINE) is replace(source, totals={}).read(LEADER_AND_ISR_TIMELINE) is rows
+    topics_of = {row["topic"] for row in rows.select("topic").collect()}
+    assert len(topics_of) > 1
+    others = (
+        (replace(source, scope=Scope(topic="ledger")), {"ledger"}),
+        (replace(source, clusters=("another",)), set()),
+        (source, topics_of),
+    )
+    for other, expected in others:
+        assert {row["topic"] for row in other.read(LEADER_AND_ISR_TIMELINE).select("topic").collect()} == expected
 
 
 def test_what_the_terminal_shows(pages):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from delta.tables import DeltaTable
@@ -20,10 +22,11 @@ from ingest.lake.direct import (
     commit,
     direct_folder,
     files_listed,
-    write_files,
+    write_file,
 )
 from ingest.lake.file_system import file_system_of
 from ingest.lake.pinned import newest_version, pinned_table
+from ingest.lake.rewriting import conformed, rows_of_files
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.kept import INSPECTED_FILES, KEPT_TABLES
 
@@ -93,16 +96,15 @@ def _put_tiny_together(lake: Lake, spec: TableSpec) -> None:
     if folder is None or not _has_many_tiny(newest_version(lake.spark, path).checksum):
         return
     transaction = begin(lake.spark, path)
-    held = pinned_table(lake.spark, path, transaction.snapshot().version(), sys.maxsize)
-    if held is None:
+    if pinned_table(lake.spark, path, transaction.snapshot().version(), sys.maxsize) is None:
         return
     come: list[NewFile] = []
     gone: list[Any] = []
+    at = datetime.now(UTC)
     for files in _tiny_files(transaction.snapshot()):
-        names = {file.path() for file in files}
-        tiny = replace(held, files=[file for file in held.files if file.rpartition("/")[2] in names], is_tiny=True)
+        paths = (os.path.join(folder, file.path()) for file in files)
         # an earlier version of the table may have let rows in that this one would not
-        come += write_files(tiny.frame(lake.spark), folder, spec, is_new=False)
+        come += write_file((conformed(rows, spec) for rows in rows_of_files(paths)), folder, spec, at, is_new=False)
         gone += files
     if gone:
         commit(lake.spark, transaction, map(add_action, come), gone, replaces=False, changes_rows=False)

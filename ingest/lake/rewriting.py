@@ -173,14 +173,15 @@ def _what_stays(place: _Place, gone: _Gone, at: datetime) -> Iterator[dict[str, 
     for names in filter(None, groups):
         # an earlier version of the table may have let rows in that this one would not
         with OpenFile(place.folder, place.spec, at, is_new=False) as file:
-            for batch in map(gone.without, _batches(paths[name] for name in names)):
+            for batch in map(gone.without, rows_of_files(paths[name] for name in names)):
                 if batch.num_rows:
-                    file.add(_conformed(batch, place.spec))
+                    file.add(conformed(batch, place.spec))
         yield from (asdict(new) | {"is_gone": False} for new in file.written)
         yield from ({"table": place.spec.full_name, "name": name, "is_gone": True} for name in names)
 
 
-def _batches(paths: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def rows_of_files(paths: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of Parquet files of this machine. Raises :class:`OSError` where one is cut or damaged, with its name."""
     for path in paths:
         try:
             with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
@@ -191,7 +192,7 @@ def _batches(paths: Iterable[str], columns: Sequence[str] | None = None) -> Iter
             raise OSError(f"{UNREADABLE}: {path}: {error}") from error
 
 
-def _conformed(rows: pa.RecordBatch, spec: TableSpec) -> pa.RecordBatch:
+def conformed(rows: pa.RecordBatch, spec: TableSpec) -> pa.RecordBatch:
     """The rows in the table's columns: one that came later than their file is NULL in them."""
     schema = arrow_schema({column.name: column.type for column in spec.columns})
     held = set(rows.schema.names)
@@ -217,7 +218,7 @@ class _Gone:
 
     def is_any_in(self, path: str) -> bool:
         """Whether a file holds any of these rows."""
-        return any(pc.any(self._goes(batch)).as_py() for batch in _batches([path], self._schema.names))
+        return any(pc.any(self._goes(batch)).as_py() for batch in rows_of_files([path], self._schema.names))
 
     def without(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of all other keys."""

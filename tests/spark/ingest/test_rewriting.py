@@ -162,9 +162,9 @@ def test_a_file_that_is_cut_is_named_and_the_systems_own_reason_is_kept(
     pq.write_table(pa.table({"topic": ["a"] * 1000}), cut)
     cut.write_bytes(cut.read_bytes()[:-20])
     with pytest.raises(OSError, match=f"{rewriting.UNREADABLE}: {cut}: "):
-        list(rewriting._batches([str(cut)]))
+        list(rewriting.rows_of_files([str(cut)]))
     with pytest.raises(FileNotFoundError, match="part-1"):
-        list(rewriting._batches([str(tmp_path / "part-1.parquet")]))
+        list(rewriting.rows_of_files([str(tmp_path / "part-1.parquet")]))
     monkeypatch.setattr(pq, "ParquetFile", Mock(side_effect=PermissionError(13, "Permission denied", str(cut))))
     with pytest.raises(PermissionError):
-        list(rewriting._batches([str(cut)]))
+        list(rewriting.rows_of_files([str(cut)]))

@@ -222,6 +222,7 @@ def suit_session_to(lake: Any, known_until: float | None = None) -> None:
     from ingest.lake.tables.bronze import INGESTED_FILES
 
     if lake.exists(INGESTED_FILES):
+        suit_to_size(lake.spark, 0)  # to ask that of one table, nothing needs to be compiled
         is_known = f"unix_micros(ingested_at) < {int((known_until or 0) * 1_000_000)}"
         counted = f"if({is_known}, ingested_bytes div {KNOWN_TEXT_COUNTS}, ingested_bytes)"
         (row,) = PinnedLake(lake).read(INGESTED_FILES).selectExpr(f"coalesce(sum({counted}), 0) AS bytes").collect()

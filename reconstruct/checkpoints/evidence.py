@@ -7,13 +7,14 @@ copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
+from reconstruct.events.facts import fact
 from reconstruct.events.fields import number, partitions_of
 from reconstruct.model.versions import ANY_VERSION, VersionRange
 
@@ -117,7 +118,7 @@ _OF_REPLICAS: Final = frozenset(LineKind) - {
 _PATHS: Final = ("log_dir", "file", "path", "log_dirs")
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class BrokerLine:
     """One such line; ``path`` is the file or directory that it names, ``cause`` its exception's first line."""
 
@@ -187,8 +188,11 @@ def lines_of(
     cause: str = "",
     cause_type: str = "",
     incarnation: str = "",
+    once: Callable[[Any], Any] = lambda value: value,
 ) -> Iterator[BrokerLine]:
-    """What one record of a broker's server.log says of its log directories; a line may name several partitions."""
+    """What one record of a broker's server.log says of its log directories; a line may name several partitions.
+
+    ``once`` gives of equal replicas and paths, which many lines have, the same."""
     is_known = event_type in LINE_KINDS
     kind, name = LINE_KINDS.get(event_type if is_known else cause_type, (None, ""))
     if kind is None or (not is_known and kind in _OF_REPLICAS):
@@ -197,10 +201,10 @@ def lines_of(
         return
     if kind is LineKind.LOADED and fields.get("is_deleted") == "true":
         return
-    path = next((fields[field_name] for field_name in _PATHS if field_name in fields), "")
+    path = once(next((fields[field_name] for field_name in _PATHS if field_name in fields), ""))
     offset = number(fields.get(name))
     if kind not in _OF_REPLICAS:
         yield BrokerLine(at, kind, None, offset, path, cause, evidence_id)
         return
     for topic, partition_id in partitions_of(fields):
-        yield BrokerLine(at, kind, (topic, incarnation, partition_id), offset, path, cause, evidence_id)
+        yield BrokerLine(at, kind, once((topic, incarnation, partition_id)), offset, path, cause, evidence_id)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.events.facts import fact
 
 LEADER_AND_ISR: Final = "LEADER_AND_ISR"
 UPDATE_METADATA: Final = "UPDATE_METADATA"
@@ -70,7 +70,7 @@ BROKER_LINES: Final[Mapping[EventType, tuple[str, Step]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Request:
     """One request of a controller to one broker; instants are corrected µs, NULL where no line tells.
 

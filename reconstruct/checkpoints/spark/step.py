@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -98,8 +98,7 @@ class _KnownOfBroker:
     def add(self, row: Row) -> None:
         match row[KIND]:
             case BrokerLine.__name__:
-                for line in _lines_of(row):
-                    self.lines.append(replace(line, replica=self._once(line.replica), path=self._once(line.path)))
+                self.lines.extend(_lines_of(row, self._once))
             case CheckpointEntry.__name__:
                 named = {name: self._once(row[name]) for name in ("directory", "kind")}
                 self.entries.append(value_of(CheckpointEntry, row, replica=self._replica(row), **named))
@@ -160,9 +159,10 @@ def _copies_of(known: _KnownOfBroker) -> list[CheckpointCopy]:
     ]
 
 
-def _lines_of(row: Row) -> Iterator[BrokerLine]:
+def _lines_of(row: Row, once: Callable[[Any], Any]) -> Iterator[BrokerLine]:
     fields = fields_of(row["fields"])
     if row["topic"] is not None and row["partition_id"] is not None:
         fields = {**fields, "topic": row["topic"], "partition_id": str(row["partition_id"])}
-    words = (row[name] or "" for name in ("cause", "cause_type", "topic_incarnation"))
-    return lines_of(row["at"], row["evidence_id"], row["event_type"] or "", fields, *words)
+    cause, cause_type, incarnation = (row[name] or "" for name in ("cause", "cause_type", "topic_incarnation"))
+    event_type = row["event_type"] or ""
+    return lines_of(row["at"], row["evidence_id"], event_type, fields, cause, cause_type, incarnation, once)

@@ -30,7 +30,7 @@ from reconstruct.cluster.spark.controller_lines import (
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.engine.folds import fold, select_columns
 from reconstruct.engine.rows import Row, columns_of, numbered, value_of
-from reconstruct.events.spark.fields import int_field, text_field
+from reconstruct.events.spark.fields import int_field
 from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.events.spark.step import named_partitions
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
@@ -283,11 +283,10 @@ def topic_namings(records: DataFrame, generations: DataFrame) -> DataFrame:
     spans = generations.withColumnRenamed("cluster_id", "g_cluster_id")
     inside = (F.col("cluster_id") == F.col("g_cluster_id")) & (at >= F.col("begins_us")) & (at < F.col("ends_us"))
     since = F.when(F.col("begins_us") > _FAR_PAST, F.col("begins_us"))
-    is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (text_field("to_state") == "NewPartition")
-    topic_id = text_field("topic_id")
-    has_id = (F.col("event_type") == EventType.LEADER_EPOCH_STARTED) & topic_id.isNotNull()
+    is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (F.col("to_state") == "NewPartition")
+    has_id = (F.col("event_type") == EventType.LEADER_EPOCH_STARTED) & F.col("topic_id").isNotNull()
     new = F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name")))
-    ids = F.when(has_id, F.struct(topic_id.alias("id"), at.alias("at"), F.col("record_id")))
+    ids = F.when(has_id, F.struct(F.col("topic_id").alias("id"), at.alias("at"), F.col("record_id")))
     return (
         named_partitions(records)
         .join(F.broadcast(spans), inside, "left")

@@ -58,9 +58,16 @@ def replication_events(records: DataFrame, incarnations: DataFrame) -> DataFrame
 
 def named_partitions(records: DataFrame) -> DataFrame:
     """Every (cluster, topic) that a matched record names, with its instant: what incarnations are made from. The
-    metadata log of a quorum is a partition to brokers, but was never created as a topic."""
+    metadata log of a quorum is a partition to brokers, but was never created as a topic.
+
+    Of what a record says of the partition there are ``to_state`` and ``topic_id``, not its ``fields``: to hand on all
+    of them for each partition takes longer than to find it.
+    """
     of_topics = F.col("topic").isNotNull() & (F.col("topic") != METADATA_TOPIC)
-    return _one_per_partition(records.where(F.col("shape_id").isNotNull())).where(of_topics)
+    told = {name: text_field(name) for name in ("to_state", "topic_id", "topic_ids")}
+    each = _each_partition(records.where(F.col("shape_id").isNotNull()).withColumns(told), "fields")
+    of_list = F.when(F.col("has_list"), _element(F.col("topic_ids"), is_list=False))
+    return each.withColumn("topic_id", F.coalesce(of_list, "topic_id")).drop("topic_ids", "has_list").where(of_topics)
 
 
 def _one_per_partition(records: DataFrame) -> DataFrame:
@@ -69,6 +76,13 @@ def _one_per_partition(records: DataFrame) -> DataFrame:
     Where a record lists partitions, the row's ``fields`` are those of its own partition: each aligned list gives its
     element (:mod:`ingest.shapes.partition_lists`), and no row carries the lists of all of them.
     """
+    of_one = F.when(F.col("has_list"), _fields_of_one()).otherwise(F.col("fields"))
+    return _each_partition(records).withColumn("fields", of_one).drop("has_list")
+
+
+def _each_partition(records: DataFrame, *left_out: str) -> DataFrame:
+    """A row for each partition that a record names, without the columns ``left_out``; ``has_list``: it is one of the
+    record's list, and ``ordinal`` says which."""
     own = F.array(F.struct(text_field("topic").alias("topic"), int_field("partition_id").alias("partition_id")))
     listed = F.transform(
         F.split(text_field(_LIST), ","),
@@ -81,15 +95,10 @@ def _one_per_partition(records: DataFrame) -> DataFrame:
     return (
         records.withColumn("has_list", F.coalesce(has_list, F.lit(False)))
         .withColumn("named", F.when(F.col("has_list"), listed).otherwise(own))
+        .drop(*left_out)
         .select("*", F.posexplode("named").alias("ordinal", "name"))
-        .withColumns(
-            {
-                "topic": F.col("name.topic"),
-                "partition_id": F.col("name.partition_id"),
-                "fields": F.when(F.col("has_list"), _fields_of_one()).otherwise(F.col("fields")),
-            }
-        )
-        .drop("has_list", "named", "name")
+        .withColumns({"topic": F.col("name.topic"), "partition_id": F.col("name.partition_id")})
+        .drop("named", "name")
     )
 
 
@@ -98,16 +107,16 @@ def _fields_of_one() -> Column:
     names = [_LIST, *ALIGNED]
     shared = F.map_filter("fields", lambda name, _: ~name.isin(*names))
     elements = [
-        F.struct(F.lit(single).alias("key"), _element(name, name in ALIGNED_LISTS).alias("value"))
+        F.struct(F.lit(single).alias("key"), _element(text_field(name), name in ALIGNED_LISTS).alias("value"))
         for name, single in ALIGNED.items()
     ]
     of_one = F.map_from_entries(F.filter(F.array(*elements), lambda element: element["value"].isNotNull()))
     return F.map_concat(shared, of_one)
 
 
-def _element(name: str, is_list: bool) -> Column:
+def _element(aligned: Column, is_list: bool) -> Column:
     """The element at ``ordinal`` of an aligned list; NULL where there is none. An empty list is an empty text."""
-    element = F.get(F.split(text_field(name), r"\|" if is_list else ","), F.col("ordinal"))
+    element = F.get(F.split(aligned, r"\|" if is_list else ","), F.col("ordinal"))
     return F.translate(element, ";", ",") if is_list else F.nullif(element, F.lit(""))
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import LOG_RECORDS
-from reconstruct.events.spark.step import controller_events
+from reconstruct.events.spark.step import controller_events, named_partitions
 from tests.support.incarnations import logged_incarnations
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -57,4 +57,24 @@ def test_each_row_has_the_values_of_its_partition_and_no_list(rows: list[Any]) -
         ("r1:0", "t", 0, {"controller_id": "1", "leader": "2", "isr": "2,3", "partition_epoch": "5"}),
         ("r1:1", "a-b", 7, {"controller_id": "1", "leader": "-1", "isr": ""}),
         ("r2:0", "t", 1, {"topic": "t", "replicas": "1,2"}),
+    ]
+
+
+def test_a_partition_has_the_topic_id_of_its_own_place_in_the_list_else_the_records(spark: Any) -> None:
+    records = spark.createDataFrame(
+        [
+            record(1, "e", {"topic_partitions": "t-0,u-1", "topic_ids": "of-t,", "topic_id": "all", "to_state": "s"}),
+            record(2, "e", {"topic": "t", "partition_id": "2", "topic_id": "own"}),
+            record(3, "e", {"topic_partitions": "t-3"}),
+            record(4, "e", {"topic": "__cluster_metadata", "partition_id": "0"}),
+            record(5, "e", {"broker_id": "1"}),
+        ],
+        LOG_RECORDS.struct,
+    )
+    asked = ("record_id", "topic", "partition_id", "topic_id", "to_state")
+    assert sorted(tuple(row) for row in named_partitions(records).select(*asked).collect()) == [
+        ("r1", "t", 0, "of-t", "s"),
+        ("r1", "u", 1, "all", "s"),
+        ("r2", "t", 2, "own", None),
+        ("r3", "t", 3, None, None),
     ]

@@ -15,13 +15,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
 from ingest.lake.file_system import file_system_of, local_path
+from ingest.lake.local_frames import local_frame
 from ingest.lake.pinned import is_worth_it
+from ingest.lake.plans import MOST_NAMED
 from ingest.lake.tables import TABLES
+from reconstruct.engine.rows import TABLE
 
 #: No table's place: schemas have other names.
 FOLDER: Final = "_staging"
@@ -51,6 +56,14 @@ class Staging:
         self._kept[name] = kept = self._made(rows, name)
         return kept
 
+    def keep_or_hold(self, rows: DataFrame, name: str) -> tuple[DataFrame, list[Row] | None]:
+        """The same rows, to be read more than once: few are held here, and given; many are made as by :meth:`keep`."""
+        few = rows.limit(MOST_NAMED + 1).collect()
+        if len(few) > MOST_NAMED:
+            return self.keep(rows, name), None
+        columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in rows.schema.fields)
+        return local_frame(self._spark, columns, few), few
+
     def _made(self, rows: DataFrame, name: str) -> DataFrame:
         if self.is_in_memory:
             # what it makes of them keeps no plan, unlike a cached one
@@ -59,14 +72,19 @@ class Staging:
         rows.write.parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
 
-    def rows_count(self, name: str) -> int:
-        """How many rows are kept by that name: of files on this machine they say it themselves."""
+    def rows_count(self, name: str, *tables: str) -> int:
+        """How many rows are kept by that name, of these tables alone where some are named: of files on this machine
+        they say it themselves."""
         folder = None if self.is_in_memory or not is_worth_it(self._spark) else local_path(self._spark, self._folder)
         if folder is None:
             kept = self._kept[name]
             assert kept is not None, f"{name} is not made yet"
-            return kept.count()
-        return sum(pq.read_metadata(path).num_rows for path in Path(folder, name).glob("*.parquet"))
+            return (kept.where(F.col(TABLE).isin(*tables)) if tables else kept).count()
+        files = list(Path(folder, name).glob("*.parquet"))
+        if not tables:
+            return sum(pq.read_metadata(path).num_rows for path in files)
+        among = pc.field(TABLE).isin(tables)
+        return sum(pq.read_table(path, columns=[TABLE], filters=among).num_rows for path in files)
 
     def remove_abandoned(self) -> None:
         """Remove what runs that were killed long ago left here."""

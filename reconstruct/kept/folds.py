@@ -13,26 +13,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import and_
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, only, side_by_side, without
+from ingest.lake.delta import Lake, side_by_side, without
 from ingest.lake.plans import union
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS, OF_KEY, TOPIC_HASHES
-from reconstruct.engine.folds import fold, map_rows, rows_of, table_columns
-from reconstruct.engine.rows import TABLE, VERDICTS, Row
+from reconstruct.engine.folds import evidence_columns, fold, map_rows, rows_of, select_evidence, table_columns
+from reconstruct.engine.rows import KIND, TABLE, VERDICTS, Row, row_of, values_of
 from reconstruct.engine.staging import Staging
 from reconstruct.kept.asking import Answers, Asked, Facts
-from reconstruct.kept.hashes import counted_and_hashed, hash_of, with_hashes
+from reconstruct.kept.hashes import hash_of, with_hashes
 from reconstruct.kept.topics import ALL_TOPICS, TOPIC_KEY, Topics, changed_topics, topic_hashes
 
 F_ = TypeVar("F_", bound=Facts)
+#: Pseudo table: keys that have no evidence any more.
+_GONE: Final = "gone"
+#: Of what a fold gives, the rows that say which keys are done again.
+_DONE: Final = (FOLDED_KEYS.full_name, _GONE)
+
+
+@dataclass(frozen=True)
+class KeptKey:
+    """What :data:`FOLDED_KEYS` has of a key: as a row beside its evidence it says what that was."""
+
+    evidence_count: int
+    evidence_hash: tuple[int, ...]
+    asked: tuple[str, ...]
+    answers: str
 
 
 @dataclass(frozen=True)
@@ -160,13 +172,18 @@ class KeptFolds:
         """The rows of a fold; ``facts`` by cluster. Each is staged: it is made once."""
         known = dict(facts)
         topics = self._topics(step, sources, known)
-        hashed = topics.once(with_hashes(sources.evidence(topics), step.key), "evidence")
-        redone = self._redone(step, hashed, topics, known) if self._is_kept else None
-        count = 0 if redone is None else self._stage.rows_count(_name_of_redone(step))
-        wanted = hashed if redone is None else only(hashed, redone)
-        made = _fold(step, wanted, known)
-        is_any_redone = redone is None or count > 0
-        now = self._stage.keep(made, step.name) if is_any_redone else self._lake.spark.createDataFrame([], made.schema)
+        hashed = with_hashes(sources.evidence(topics), step.key)
+        if self._is_kept:
+            kept = topics.of(self._kept(FOLDED_KEYS, step))
+            # by the hashes that it lacks it is known from evidence
+            hashed = union([hashed, select_evidence(kept, step.key, evidence_columns(KeptKey), KeptKey)])
+        now = self._stage.keep(_fold(step, hashed, known), step.name)
+        redone, count = None, 0
+        if self._is_kept:
+            count = self._stage.rows_count(step.name, *_DONE)
+            if not count:
+                now = self._lake.spark.createDataFrame([], now.schema)
+            redone = now.where(F.col(TABLE).isin(*_DONE)).select(*step.key)
         folded = Folded(step, now, redone, count, self._lake)
         self._folded.append(folded)
         return folded
@@ -205,23 +222,11 @@ class KeptFolds:
         def keep(rows: DataFrame, name: str) -> DataFrame:
             return self._stage.keep(rows, f"{step.name}_{name}")
 
-        return Topics.some(union(changed), keep)
+        keys, few = self._stage.keep_or_hold(union(changed).distinct(), f"{step.name}_changed_topics")
+        return Topics(keys, None if few is None else tuple(sorted({row["topic"] for row in few})), keep)
 
     def _kept(self, spec: TableSpec, step: Fold[F_]) -> DataFrame:
         return self._lake.read(spec).where(F.col("step") == step.name)
-
-    def _redone(self, step: Fold[F_], hashed: DataFrame, topics: Topics, facts: Mapping[str, F_]) -> DataFrame:
-        """The keys that are new, gone, or of which anything is another than before."""
-        now = hashed.groupBy(*step.key).agg(*counted_and_hashed("count_now", "hash_now"))
-        kept = topics.of(self._kept(FOLDED_KEYS, step))
-        names = {name: f"before_{name}" for name in step.key}
-        before = kept.select(*(F.col(n).alias(b) for n, b in names.items()), *(c.name for c in OF_KEY))
-        is_same = reduce(and_, (F.col(name).eqNullSafe(F.col(kept_as)) for name, kept_as in names.items()))
-        joined = now.join(before, is_same, "full_outer")
-        compared = joined.withColumns({name: F.coalesce(name, kept_as) for name, kept_as in names.items()})
-        unknown = step.unknown
-        rows = map_rows(compared, _types(step, hashed), lambda rows: _changed(rows, step.key, facts, unknown))
-        return self._stage.keep(rows, _name_of_redone(step))
 
     def write(self) -> None:
         """Keep what the next run goes on from, where any of it is another than before."""
@@ -255,46 +260,42 @@ def rows_of_all_keys(step: Fold[F_], evidence: DataFrame, facts: Mapping[str, F_
 
 
 def _fold(step: Fold[F_], hashed: DataFrame, facts: Mapping[str, F_]) -> DataFrame:
-    return fold(hashed, step.key, step.columns | _types(step, hashed), _noting(step, facts))
+    return fold(hashed, step.key, step.columns | _types(step, hashed), for_each_key(step, facts))
 
 
-def _noting(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[Iterable[Row]], Iterator[Row]]:
-    """The fold's function with what is kept of the key as its last row."""
+def for_each_key(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[Iterable[Row]], Iterator[Row]]:
+    """The fold's function with what is kept of the key as its last row. Where a row of the evidence is what was kept of
+    the key (:class:`KeptKey`), it gives nothing of one that is as it was, and of one without other evidence that it is
+    gone."""
     function, unknown, key = step.function, step.unknown, step.key
     answers: dict[str, Answers] = {}
 
     def noting(evidence: Iterable[Row]) -> Iterator[Row]:
         rows = list(evidence)
+        whose = {name: rows[0][name] for name in key}
         cluster_id = rows[0]["cluster_id"]
         given = facts.get(cluster_id) or unknown(cluster_id)
+        of_cluster = answers.setdefault(cluster_id, Answers(given))
+        before = values_of(KeptKey, rows)
+        if before:
+            rows = [row for row in rows if row[KIND] != KeptKey.__name__]
+        if not rows:
+            yield {TABLE: _GONE}
+            return
+        hashed = tuple(hash_of(rows))
+        if any(kept == KeptKey(len(rows), hashed, kept.asked, of_cluster.fingerprint(kept.asked)) for kept in before):
+            return
         asked = Asked()
-        whose = {name: rows[0][name] for name in key}
         for row in function(rows, given.noting(asked)):
             is_keyed = not row.keys().isdisjoint(whose.keys())
             if is_keyed and any(row.get(name, value) != value for name, value in whose.items()):
                 raise ValueError(f"{row[TABLE]}: a row of another key than {whose}, by which it could not be replaced")
             yield row
         questions = asked.questions()
-        yield {
-            TABLE: FOLDED_KEYS.full_name,
-            "evidence_count": len(rows),
-            "evidence_hash": hash_of(rows),
-            "asked": questions,
-            "answers": answers.setdefault(cluster_id, Answers(given)).fingerprint(questions),
-        }
+        now = KeptKey(len(rows), hashed, tuple(questions), of_cluster.fingerprint(questions))
+        yield {TABLE: FOLDED_KEYS.full_name, **row_of(now)}
 
     return noting
-
-
-def _changed(
-    rows: Iterable[Row], key: Sequence[str], facts: Mapping[str, F_], unknown: Callable[[str], F_]
-) -> Iterator[Row]:
-    """The keys of which the evidence or an answer is another."""
-    answers = _AnswersNow(facts, unknown)
-    for row in rows:
-        is_evidence = row["count_now"] == row["evidence_count"] and row["hash_now"] == row["evidence_hash"]
-        if not (is_evidence and answers.are_the_same(row)):
-            yield {name: row[name] for name in key}
 
 
 def _answered_anew(
@@ -320,11 +321,6 @@ class _AnswersNow:
             known = Answers(self._facts.get(cluster_id) or self._unknown(cluster_id))
             self._of_clusters[cluster_id] = known
         return bool(known.fingerprint(row["asked"]) == row["answers"])
-
-
-def _name_of_redone(step: Fold[Any]) -> str:
-    """By which name the keys that are done again are staged."""
-    return f"{step.name}_redone"
 
 
 def _types(step: Fold[Any], evidence: DataFrame) -> dict[str, str]:

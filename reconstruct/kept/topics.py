@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.plans import MOST_NAMED, union
+from ingest.lake.plans import union
 from reconstruct.kept.hashes import counted_and_hashed, with_hashes
 
 #: What each source has beside what is hashed of it.
@@ -29,13 +29,6 @@ class Topics:
     keys: DataFrame | None = None
     names: tuple[str, ...] | None = None
     keep: Callable[[DataFrame, str], DataFrame] | None = None
-
-    @classmethod
-    def some(cls, keys: DataFrame, keep: Callable[[DataFrame, str], DataFrame]) -> Topics:
-        """Those of ``keys``, which are read more than once."""
-        kept = keep(keys.distinct(), "changed_topics")
-        few = [row["topic"] for row in kept.select("topic").limit(MOST_NAMED + 1).collect()]
-        return cls(kept, tuple(few) if len(few) <= MOST_NAMED else None, keep)
 
     def of(self, rows: DataFrame) -> DataFrame:
         """The rows of these topics; ``rows`` have :data:`TOPIC_KEY`."""

@@ -47,6 +47,27 @@ def test_rows_without_any_row_have_their_columns(spark, bare_lake):
         assert (kept.columns, kept.count(), stage.rows_count("none")) == (["topic", "leader"], 0, 0)
 
 
+def test_of_rows_of_several_tables_those_of_some_are_counted(spark, bare_lake):
+    rows = spark.createDataFrame([("a", 1), ("b", 2), ("a", 3), (None, 4)], "table_name string, leader int")
+    with staging(bare_lake, "run") as stage:
+        stage.keep(rows, "rows")
+        assert [stage.rows_count("rows", *names) for names in ((), ("a",), ("a", "b"), ("c",))] == [4, 2, 3, 0]
+
+
+def test_few_rows_are_held_and_given_and_many_are_kept(spark, bare_lake, monkeypatch):
+    rows = spark.createDataFrame([("t", 1, True), (None, None, None)], "topic string, leader int, is_known boolean")
+    with staging(bare_lake, "run") as stage:
+        held, given = stage.keep_or_hold(rows, "few")
+        assert given == rows.collect()
+        assert (held.dtypes, held.collect()) == (rows.dtypes, given)
+        assert held._jdf.queryExecution().analyzed().nodeName() == "LocalRelation"
+        monkeypatch.setattr(staging_, "MOST_NAMED", 1)
+        kept, given = stage.keep_or_hold(rows, "many")
+        assert given is None
+        assert sorted(kept.collect(), key=str) == sorted(rows.collect(), key=str)
+        assert stage.rows_count("many") == 2
+
+
 def test_nothing_stays_when_a_run_ends_or_fails(spark, bare_lake, tmp_path):
     def fail() -> None:
         with staging(bare_lake, "run") as stage:

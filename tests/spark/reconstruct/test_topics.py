@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from pyspark.sql import DataFrame
 
-from reconstruct.kept import topics
 from reconstruct.kept.topics import ALL_TOPICS, Topics, changed_topics, topic_hashes
 
 EVENTS = "cluster_id string, topic string, event_id string, at bigint, broker_id int"
@@ -57,22 +55,18 @@ def test_rows_are_those_of_the_topics_alone(spark: Any) -> None:
     assert ALL_TOPICS.of(rows).count() == 3
 
 
-def test_few_topics_are_named_and_what_is_read_again_is_made_once(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_read_again_is_made_once(spark: Any) -> None:
     rows = spark.createDataFrame([("c", "a", "1"), ("d", "a", "2"), ("d", "b", "3"), ("c", None, "4")], ZNODES)
-    keys = spark.createDataFrame([("d", "a"), ("d", "a"), ("d", "b")], "cluster_id string, topic string")
+    keys = spark.createDataFrame([("d", "a"), ("d", "b")], "cluster_id string, topic string")
     kept: list[str] = []
 
     def keep(rows: DataFrame, name: str) -> DataFrame:
         kept.append(name)
         return rows
 
-    few = Topics.some(keys, keep)
-    monkeypatch.setattr(topics, "MOST_NAMED", 1)
-    many = Topics.some(keys, keep)
-    assert sorted(few.names or ()) == ["a", "b"]
-    assert many.names is None
-    for some in (few, many):
+    named, many = Topics(keys, ("a", "b"), keep), Topics(keys, None, keep)
+    for some in (named, many):
         assert sorted(row["says"] for row in some.of(rows).collect()) == ["2", "3"]
-    few.once(rows, "evidence")
+    named.once(rows, "evidence")
     ALL_TOPICS.once(rows, "evidence of all")
-    assert kept == ["changed_topics", "changed_topics", "evidence"]
+    assert kept == ["evidence"]

@@ -1,0 +1,71 @@
+"""A key is folded where its evidence or an answer is another than what was kept of it, and only there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.engine.rows import KIND, SAYS, TABLE, EvidenceRow, Row, evidence_row, row_of, value_of
+from reconstruct.kept.folds import Fold, KeptKey, for_each_key
+
+KEY = {"cluster_id": "c", "topic": "t"}
+
+
+def told(number: int) -> EvidenceRow:
+    """A row of evidence, as Spark hands it over."""
+    return evidence_row(
+        {**KEY, SAYS: json.dumps({"number": number}), "evidence_hash_1": 71 * number, "evidence_hash_2": -number}
+    )
+
+
+def kept_of(kept: KeptKey) -> EvidenceRow:
+    """What was kept, as a row beside the evidence: without hashes."""
+    says = json.dumps(row_of(kept) | {KIND: KeptKey.__name__})
+    return evidence_row({**KEY, SAYS: says, "evidence_hash_1": None, "evidence_hash_2": None})
+
+
+def in_order(rows: Sequence[Row], view: ClusterView) -> Iterator[dict[str, Any]]:
+    """The numbers, and since when broker 1 ran."""
+    yield {TABLE: "t", "numbers": sorted(row["number"] for row in rows), "starts": view.process_starts.get(1)}
+
+
+def folded(rows: Sequence[EvidenceRow], view: ClusterView) -> list[dict[str, Any]]:
+    step = Fold("numbers", tuple(KEY), (), in_order, ClusterView, judges=False)
+    return [dict(row) for row in for_each_key(step, {"c": view})(rows)]
+
+
+STARTED = ClusterView("c", process_starts={1: ((5, "r"),), 2: ()})
+
+
+@pytest.fixture
+def kept() -> EvidenceRow:
+    rows = folded([told(1), told(2)], STARTED)
+    assert rows[:-1] == [{TABLE: "t", "numbers": [1, 2], "starts": ((5, "r"),)}]
+    assert rows[-1][TABLE] == "kept.folded_keys"
+    return kept_of(value_of(KeptKey, {name: value for name, value in rows[-1].items() if name != TABLE}))
+
+
+def test_nothing_is_said_of_a_key_that_is_as_it_was(kept: EvidenceRow) -> None:
+    assert folded([told(2), kept, told(1)], STARTED) == []
+    # what it did not ask for may be another
+    assert folded([told(1), told(2), kept], ClusterView("c", process_starts={1: ((5, "r"),), 2: ((9, "s"),)})) == []
+
+
+@pytest.mark.parametrize("numbers", [(1,), (1, 3), (1, 2, 2), (1, 2, 3)])
+def test_a_key_of_other_evidence_is_folded_without_what_was_kept(kept: EvidenceRow, numbers: tuple[int, ...]) -> None:
+    rows = folded([kept, *map(told, numbers)], STARTED)
+    assert [row.get("numbers") for row in rows] == [sorted(numbers), None]
+    assert rows == folded([*map(told, numbers)], STARTED)
+
+
+def test_a_key_that_would_be_answered_otherwise_is_folded(kept: EvidenceRow) -> None:
+    rows = folded([told(1), kept, told(2)], ClusterView("c", process_starts={1: ((6, "r"),)}))
+    assert [row.get("starts") for row in rows] == [((6, "r"),), None]
+
+
+def test_a_key_without_any_evidence_is_gone(kept: EvidenceRow) -> None:
+    assert folded([kept], STARTED) == [{TABLE: "gone"}]

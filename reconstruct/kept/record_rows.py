@@ -7,17 +7,18 @@ incarnations) whoever makes them has to know; where that is another, all are mad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, only
-from ingest.lake.plans import MOST_NAMED, differing, of_files
+from ingest.lake.delta import Lake, collect_all, only
+from ingest.lake.plans import differing, of_files
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.events import (
@@ -28,6 +29,7 @@ from ingest.lake.tables.events import (
     ZNODE_CHANGES,
 )
 from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, OFFSET_STATEMENTS, RECORD_ROWS_TABLES
+from reconstruct.engine.folds import local_rows
 from reconstruct.engine.staging import Staging
 
 _FILE: Final = ("cluster_id", "file_id")
@@ -72,12 +74,12 @@ class RecordRows:
             then = self._lake.read_at(INGESTED_FILES, version).select(*_FILE, of_file.alias("then"))
             now = self._lake.read(INGESTED_FILES).select(*_FILE, of_file.alias("now"))
             changed = now.join(then, list(_FILE), "full_outer").where("NOT now <=> then")
-            keys = self._stage.keep(changed.select(*_FILE, F.expr("then IS NOT NULL AS is_known")), "changed_files")
+            found = changed.select(*_FILE, F.expr("then IS NOT NULL AS is_known"))
+            keys, few = self._stage.keep_or_hold(found, "changed_files")
         except (Py4JJavaError, PySparkException):
             return None
-        first = keys.select("file_id", "is_known").limit(MOST_NAMED + 1).collect()
-        if len(first) <= MOST_NAMED:
-            names, is_any_known = tuple(row["file_id"] for row in first), any(row["is_known"] for row in first)
+        if few is not None:
+            names, is_any_known = tuple(row["file_id"] for row in few), any(row["is_known"] for row in few)
             return ChangedFiles(keys.select(*_FILE), names, is_any_known)
         return ChangedFiles(keys.select(*_FILE), None, not keys.where("is_known").isEmpty())
 
@@ -195,23 +197,22 @@ class RecordRows:
         return any(self._lake.newest_version(spec) != self._before.get(spec.full_name) for spec in specs)
 
     def is_the_same(
-        self, spec: TableSpec, rows: DataFrame, what_counts: Callable[[DataFrame], DataFrame] = lambda rows: rows
+        self,
+        spec: TableSpec,
+        rows: DataFrame,
+        what_counts: Callable[[Sequence[Any]], Sequence[Any]] = lambda rows: rows,
     ) -> bool:
         """Whether few rows, on which those of records depend, are as at the last run, or what counts of them is; they
         are kept for the next."""
         if not self.is_kept:
             return False
-        now = rows.select(*spec.column_names)
-        is_same = self.is_any_kept and _hold_the_same(what_counts(self._lake.read(spec)), what_counts(now))
-        self._lake.overwrite(now, spec)
-        return is_same
+        before, now = collect_all([self._lake.read(spec), rows.select(*spec.column_names)])
+        if Counter(before) != Counter(now):
+            self._lake.overwrite(local_rows(self._lake.spark, spec, (row.asDict() for row in now)), spec)
+        return self.is_any_kept and Counter(what_counts(before)) == Counter(what_counts(now))
 
     def forget(self) -> None:
         """Keep nothing of a small lake: what an earlier run kept is of other files."""
         for spec in RECORD_ROWS_TABLES:
             if not self.is_kept and self._lake.rows_count(spec):
                 self._lake.overwrite(self._lake.read(spec).where("false"), spec)
-
-
-def _hold_the_same(one: DataFrame, other: DataFrame) -> bool:
-    return differing(one, other).isEmpty()

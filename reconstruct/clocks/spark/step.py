@@ -53,10 +53,9 @@ def marks_of(records: DataFrame) -> DataFrame:
     return logged_marks(*(matched.where(F.col("source_kind") == kind) for kind in LOG_KINDS))
 
 
-def clocks_of(pairs: DataFrame, records: DataFrame) -> DataFrame:
-    """Segments of every broker's clock, :data:`SEGMENT_COLUMNS`, from the pairs of ``kept.clock_pairs`` and
-    ``bronze.log_records``."""
-    return clock_segments(tightest(pairs), records.select("cluster_id", "broker_id"))
+def clocks_of(pairs: DataFrame, brokers: DataFrame) -> DataFrame:
+    """As :func:`clock_segments`, from the pairs of ``kept.clock_pairs``."""
+    return clock_segments(tightest(pairs), brokers)
 
 
 def is_any_corrected(segments: DataFrame) -> bool:
@@ -64,10 +63,10 @@ def is_any_corrected(segments: DataFrame) -> bool:
     return not segments.where("correction_us <> 0").isEmpty()
 
 
-def correcting(segments: DataFrame) -> DataFrame:
+def correcting(segments: Iterable[Row]) -> list[Row]:
     """The segments of brokers of which a time is corrected: those of all others are taken as they are printed."""
-    brokers = ["cluster_id", "broker_id"]
-    return segments.join(segments.where("correction_us <> 0").select(*brokers).distinct(), brokers, "left_semi")
+    corrected = {(row["cluster_id"], row["broker_id"]) for row in segments if row["correction_us"]}
+    return [row for row in segments if (row["cluster_id"], row["broker_id"]) in corrected]
 
 
 def as_printed(records: DataFrame) -> DataFrame:

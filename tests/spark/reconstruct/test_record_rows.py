@@ -18,7 +18,6 @@ from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, FILE_CONTROLLERS, FILE_
 from reconstruct.clocks.spark.step import correcting
 from reconstruct.engine import staging as staging_
 from reconstruct.engine.staging import staging
-from reconstruct.kept import record_rows
 from reconstruct.kept.last_run import versions
 from reconstruct.kept.record_rows import RecordRows
 from tests.support.lakes.rows import append, at
@@ -148,7 +147,7 @@ def test_rows_of_files_that_are_new_gone_or_others_are_made_anew(lake: Lake, mon
     assert kept(2, first, right, ("c", 9, 0, None, None, 0)) == {"a": (2, 1), "b": (3, 2), "c": (1, 2)}
     # one more file, of which nothing was known, where more files than these are not named
     write(lake, "e", 4, ingested=3)
-    monkeypatch.setattr(record_rows, "MOST_NAMED", 0)
+    monkeypatch.setattr(staging_, "MOST_NAMED", 0)
     assert kept(3, second, right) == {"a": (2, 1), "b": (3, 2), "c": (1, 2), "e": (4, 3)}
     third = versions(lake, (INGESTED_FILES,))
     # times are corrected by another clock; and Delta has no such version any more

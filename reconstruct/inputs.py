@@ -19,6 +19,7 @@ from ingest.lake.tables.kept import (
     CONTROLLER_MINUTES,
     FILE_JUMPS,
     GENERATIONS,
+    KEY_RECORDS,
     OFFSET_STATEMENTS,
     TOPIC_NAMINGS,
 )
@@ -28,6 +29,7 @@ from reconstruct.cluster.spark.incarnations import acted_minutes, cluster_genera
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.kept.record_rows import RecordRows
+from reconstruct.log_records import key_records
 from reconstruct.metadata_log.migration import Migration
 from reconstruct.metadata_log.spark.migration import before_take_over
 from reconstruct.offsets.spark.messages import offset_statements
@@ -35,12 +37,13 @@ from reconstruct.offsets.spark.messages import offset_statements
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """``records``: ``bronze.log_records`` with ``corrected_time``; ``jumps``: the logs whose times jump back;
-    ``statements``: what the records say of offsets; ``minutes``: in which controllers acted. ``are_clocks_the_same``:
-    times were corrected so at the last run."""
+    """``records``: ``bronze.log_records`` with ``corrected_time``, ``key_records`` those that are looked for among
+    them; ``jumps``: the logs whose times jump back; ``statements``: what the records say of offsets; ``minutes``: in
+    which controllers acted. ``are_clocks_the_same``: times were corrected so at the last run."""
 
     clocks: DataFrame
     records: DataFrame
+    key_records: DataFrame
     jumps: DataFrame
     incarnations: DataFrame
     statements: DataFrame
@@ -49,12 +52,17 @@ class Inputs:
 
 
 def shared_inputs(
-    lake: Lake, stage: Staging, rows: RecordRows, marks: DataFrame, of_clusters: Mapping[str, Migration]
+    lake: Lake,
+    stage: Staging,
+    rows: RecordRows,
+    marks: DataFrame,
+    counts: DataFrame,
+    of_clusters: Mapping[str, Migration],
 ) -> Inputs:
     """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written; ``marks`` bound
-    the clocks, ``of_clusters`` are those that left ZooKeeper."""
+    the clocks, ``counts`` are rows of ``kept.record_counts``, ``of_clusters`` are those that left ZooKeeper."""
     printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
-    clocks = stage.keep(clocks_of(clock_pairs(lake, rows, marks, of_clusters), printed), "clocks")
+    clocks = stage.keep(clocks_of(clock_pairs(lake, rows, marks, of_clusters), counts), "clocks")
     are_clocks_the_same = rows.is_the_same(CLOCKS, clocks, correcting)
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
 
@@ -65,9 +73,10 @@ def shared_inputs(
         (FILE_JUMPS, jumps_of_files, False),
         (OFFSET_STATEMENTS, offset_statements, False),
         (CONTROLLER_MINUTES, acted_minutes, True),
+        (KEY_RECORDS, key_records, False),
     )
-    jumps, statements, minutes = side_by_side(lambda each: made(*each), of_records)
-    generations = cluster_generations(records, minutes, znodes, lake.read(b.INGESTED_FILES), jumps)
+    jumps, statements, minutes, key = side_by_side(lambda each: made(*each), of_records)
+    generations = cluster_generations(key, minutes, znodes, lake.read(b.INGESTED_FILES), jumps)
     generations = stage.keep(generations, "generations") if rows.is_kept else generations
     namings = rows.keep(
         TOPIC_NAMINGS,
@@ -77,7 +86,7 @@ def shared_inputs(
         is_read_once=True,
     )
     incarnations = stage.keep(topic_incarnations(namings, znodes, metadata), "incarnations")
-    return Inputs(clocks, records, jumps, incarnations, statements, minutes, are_clocks_the_same)
+    return Inputs(clocks, records, key, jumps, incarnations, statements, minutes, are_clocks_the_same)
 
 
 def clock_pairs(lake: Lake, rows: RecordRows, marks: DataFrame, of_clusters: Mapping[str, Migration]) -> DataFrame:

@@ -37,6 +37,7 @@ from ingest.lake.tables.kept import (
     LOG_SPANS,
     MATCHED_REQUESTS,
     OFFSET_STATEMENTS,
+    RECORD_COUNTS,
     UNORDERED_LOGS,
     UNRECOGNISED_MESSAGES,
 )
@@ -69,6 +70,7 @@ from reconstruct.kept.finding_history import finding_history, write_history
 from reconstruct.kept.folds import Fold, Folded, KeptFolds, Sources
 from reconstruct.kept.last_run import LastRun
 from reconstruct.kept.record_rows import RecordRows
+from reconstruct.log_records import record_counts
 from reconstruct.metadata_log.evidence import ClusterLog
 from reconstruct.metadata_log.migration import Migration
 from reconstruct.metadata_log.spark.migration import before_take_over, migrated_topics, migrations
@@ -97,6 +99,7 @@ class Run:
     """One run: the lake it reads and writes, what its steps found, and what a step leaves for those after it."""
 
     clock_marks: DataFrame
+    record_counts: DataFrame
     inputs: Inputs
     metadata_logs: dict[str, ClusterLog]
     migrations: dict[str, Migration]
@@ -209,9 +212,14 @@ def mark_clocks(run: Run) -> None:
     run.clock_marks = run.record_rows.keep(CLOCK_MARKS, marks_of, *run.read(b.LOG_RECORDS), is_read_once=True)
 
 
+def count_records(run: Run) -> None:
+    """How many records each log has of which hour."""
+    run.record_counts = run.record_rows.keep(RECORD_COUNTS, record_counts, *run.read(b.LOG_RECORDS))
+
+
 def share_inputs(run: Run) -> None:
     """Clocks, corrected records and incarnations: made once, for all steps."""
-    run.inputs = shared_inputs(run.lake, run.stage, run.record_rows, run.clock_marks, run.migrations)
+    run.inputs = shared_inputs(run.lake, run.stage, run.record_rows, run.clock_marks, run.record_counts, run.migrations)
 
 
 def write_events(run: Run) -> None:
@@ -349,7 +357,7 @@ def judge_checkpoints(run: Run) -> None:
     files, rejected, events = run.read(b.INGESTED_FILES, b.REJECTED_RECORDS, REPLICATION_EVENTS)
     assigned, offsets = run.read(s.ASSIGNMENT_TIMELINE, s.REPLICA_OFFSET_TIMELINE)
     judged = checkpoint_findings(
-        files, rejected, run.observations, events, run.inputs.records, assigned, offsets, run.contexts
+        files, rejected, run.observations, events, run.inputs.key_records, assigned, offsets, run.contexts
     )
     run.judgement.keep(judged, "checkpoint_findings")
 
@@ -371,7 +379,8 @@ def publish_gold(run: Run) -> None:
         b.INGESTED_FILES, REPLICATION_EVENTS, ZNODE_CHANGES, b.ZNODE_TRANSACTIONS
     )
     stated = stated_ids(replication, files)
-    looked = second_look(found, dated, files, replication, znodes, transactions, stated)
+    beside = (run.record_counts, run.inputs.key_records, files, replication, znodes, transactions, stated)
+    looked = second_look(found, dated, *beside)
     divergences = run.stage.keep(looked, "findings")
     run.gold.offer(DIVERGENCES, divergences)
     history = finding_history(run.lake, run.stage, divergences, run.last)
@@ -410,12 +419,8 @@ def keep_folds(run: Run) -> None:
 
 def append_metrics(run: Run) -> None:
     """Verdicts by rule and the share of records typed, by cluster: what a trend is drawn from."""
-    typed = (
-        run.lake.read(b.LOG_RECORDS)
-        .groupBy("cluster_id", "source_kind")
-        .agg(F.avg(F.col("shape_id").isNotNull().cast("double")).alias("share"))
-        .collect()
-    )
+    share = F.sum("typed_count") / F.sum("records_count")
+    typed = run.record_counts.groupBy("cluster_id", "source_kind").agg(share.alias("share")).collect()
     # verdicts belong to the findings beside them
     counts = {key: times for key, times in run.judgement.counts().items() if key[0] not in run.refused.clusters}
     rows = [

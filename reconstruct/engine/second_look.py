@@ -55,7 +55,6 @@ _CUT: Final = (
     EventType.STOP_REPLICA_HANDLED,
 )
 _SECOND: Final = {"divergence_id": "string", "alternatives": "array<string>", "but": "string", "at_most": "string"}
-_HOUR_US: Final = 3600 * 1_000_000
 #: The tables of what has a time of its own: lines, and copies that were captured.
 DATED_TABLES: Final[tuple[TableSpec, ...]] = (
     LOG_RECORDS,
@@ -65,9 +64,21 @@ DATED_TABLES: Final[tuple[TableSpec, ...]] = (
 )
 
 
+def is_configuration() -> Column:
+    """Whether a log record is a broker's configuration as it prints it."""
+    return F.expr("message LIKE 'KafkaConfig values:%' AND broker_id IS NOT NULL")
+
+
+def printed_log_dirs() -> Column:
+    """The directories of the broker's logs, of such a record; NULL where it names none."""
+    return F.expr(f"coalesce(nullif(nullif({_LOG_DIRS}, 'null'), ''), {_LOG_DIR})")
+
+
 def second_look(
     findings: DataFrame,
     tables: Sequence[DataFrame],
+    counts: DataFrame,
+    records: DataFrame,
     files: DataFrame,
     replication_events: DataFrame,
     znodes: DataFrame,
@@ -77,7 +88,8 @@ def second_look(
     """Rows of ``gold.divergences`` with their ``alternatives``: an error that one explains is a warning, or *info*, and
     says so.
 
-    ``tables`` are those of :data:`DATED_TABLES`, ``files`` is ``bronze.ingested_files``, ``znodes``
+    ``tables`` are those of :data:`DATED_TABLES`, ``counts`` and ``records`` are rows of ``kept.record_counts`` and
+    ``kept.key_records``, ``files`` is ``bronze.ingested_files``, ``znodes``
     ``silver.znode_changes``, ``transactions`` ``bronze.znode_transactions`` and ``stated`` what brokers stated of their
     cluster's id (:func:`reconstruct.cluster.spark.statements.stated_ids`).
     """
@@ -92,7 +104,6 @@ def second_look(
             for spec, table in zip(DATED_TABLES, tables, strict=True)
         ]
     )
-    hour = (F.floor(F.unix_micros("event_time") / _HOUR_US) * _HOUR_US).alias("hour")
     evidence = union(
         [
             select_evidence(found, _KEY, _COLUMNS, FoundDivergence, at=F.unix_micros("detected_at")),
@@ -107,7 +118,7 @@ def second_look(
                 folder=_folder(),
                 at=F.unix_micros("at"),
             ),
-            select_evidence(tables[0].select(*_KEY, hour).distinct(), _KEY, _COLUMNS, LoggedHour, hour="hour"),
+            select_evidence(counts.select(*_KEY, "hour").distinct(), _KEY, _COLUMNS, LoggedHour),
             select_evidence(
                 files.where(F.col("source_kind").isin(*LOG_KINDS) & F.col("first_event_time").isNotNull()),
                 _KEY,
@@ -125,12 +136,11 @@ def second_look(
                 _hand_writes(znodes, transactions), _KEY, _COLUMNS, HandWrite, at=F.unix_micros("changed_at")
             ),
             select_evidence(
-                tables[0].where("message LIKE 'KafkaConfig values:%' AND broker_id IS NOT NULL"),
+                records.where("log_dirs IS NOT NULL"),
                 _KEY,
                 _COLUMNS,
                 LogDirs,
                 at=F.unix_micros("event_time"),
-                log_dirs=f"coalesce(nullif(nullif({_LOG_DIRS}, 'null'), ''), {_LOG_DIR})",
                 is_opened=F.lit(False),
             ),
             select_evidence(

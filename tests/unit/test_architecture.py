@@ -97,7 +97,8 @@ def test_releases_of_kafka_are_named_in_one_module():
 def is_spark_file(path: Path) -> bool:
     """Whether a module of ``reconstruct`` may import pyspark: a room's Spark steps, what they share, the pipeline."""
     place = path.relative_to(ROOT / "reconstruct")
-    return "spark" in place.parts[:-1] or place.parts[0] in ("engine", "kept", "steps.py", "inputs.py", "pipeline.py")
+    of_run = ("steps.py", "inputs.py", "log_records.py", "pipeline.py")
+    return "spark" in place.parts[:-1] or place.parts[0] in ("engine", "kept", *of_run)
 
 
 def test_no_group_with_a_lookahead_is_repeated_possessively():

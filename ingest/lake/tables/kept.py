@@ -140,6 +140,44 @@ CLOCK_PAIRS: Final = TableSpec(
     ),
 )
 
+RECORD_COUNTS: Final = TableSpec(
+    "kept",
+    "record_counts",
+    "one row per (log file, broker, kind of source, hour)",
+    (),
+    (
+        *_OF_FILE,
+        col("broker_id", "int", "Broker."),
+        required("source_kind", "string", "Kind of source."),
+        required("hour", "bigint", "Begin of the hour that the records print, µs."),
+        required("records_count", "bigint", "Records."),
+        required("typed_count", "bigint", "Of these, those that a shape knows."),
+    ),
+)
+
+KEY_RECORDS: Final = TableSpec(
+    "kept",
+    "key_records",
+    "one row per log record that is looked for among all: an election of a controller, the start of a process, an id of"
+    " the cluster, directories of logs, a checkpoint file that could not be read",
+    ("cluster_id", "record_id"),
+    (
+        *_OF_FILE,
+        required("record_id", "string", "The record."),
+        col("broker_id", "int", "Broker."),
+        required("source_kind", "string", "Kind of source."),
+        required("source_file", "string", "Name of the file."),
+        required("event_time", "timestamp", "The record's own time, UTC."),
+        col("corrected_time", "timestamp", "Its time by a right clock, UTC."),
+        required("event_type", "string", "Event type of its shape."),
+        col("shape_id", "string", "Message shape; NULL where none matched."),
+        col("fields", "map<string,string>", "Fields of the message; not of a whole configuration."),
+        col("cause_type", "string", "What its exception says."),
+        col("continuation", "string", "Of one of no known shape: the lines that follow it."),
+        col("log_dirs", "string", "Of a configuration: the directories of the broker's logs."),
+    ),
+)
+
 FILE_JUMPS: Final = TableSpec(
     "kept",
     "file_jumps",
@@ -357,6 +395,8 @@ RECORD_ROWS_TABLES: Final = (
     CLOCKS,
     CLOCK_MARKS,
     CLOCK_PAIRS,
+    RECORD_COUNTS,
+    KEY_RECORDS,
     FILE_JUMPS,
     OFFSET_STATEMENTS,
     GENERATIONS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.plans import union
@@ -113,16 +113,15 @@ def _lines(events: DataFrame) -> DataFrame:
     )
 
 
+def is_unreadable() -> Column:
+    """Whether a log record is of no known shape, and its exception says that a checkpoint could not be read."""
+    is_unknown = (F.col("source_kind") == SourceKind.SERVER_LOG) & F.col("shape_id").isNull()
+    return is_unknown & F.col("cause_type").isin(*_UNREADABLE) & F.col("broker_id").isNotNull()
+
+
 def _unreadable(records: DataFrame) -> DataFrame:
-    """Records of no known shape whose exception says that a checkpoint could not be read."""
-    lines = records.where(
-        (F.col("source_kind") == SourceKind.SERVER_LOG)
-        & F.col("shape_id").isNull()
-        & F.col("cause_type").isin(*_UNREADABLE)
-        & F.col("broker_id").isNotNull()
-    )
     return _select(
-        lines,
+        records.where(is_unreadable()),
         BrokerLine,
         at="unix_micros(corrected_time)",
         cause="substring_index(continuation, '\n', 1)",

@@ -21,6 +21,11 @@ def is_election() -> Column:
     return F.col("event_type").isin(*ELECTED) & text_field("controller_epoch").isNotNull()
 
 
+def is_process_start() -> Column:
+    """Whether with a line of server.log a broker's process starts."""
+    return F.col("event_type") == EventType.BROKER_SERVER_STARTING
+
+
 def level_floor() -> Column:
     """The lowest level of a group's records, as ``level_floor``."""
     return _level_at(_lowest()).alias("level_floor")
@@ -89,7 +94,7 @@ def controller_acts(minutes: DataFrame) -> DataFrame:
 def process_start_lines(server_lines: DataFrame) -> DataFrame:
     """The lines with which a broker's process starts, with its ``speaker_id``: NULL where one folder's brokers do not
     say which of them it is."""
-    return server_lines.where(F.col("event_type") == EventType.BROKER_SERVER_STARTING).select(
+    return server_lines.where(is_process_start()).select(
         "cluster_id",
         F.unix_micros("corrected_time").alias("at"),
         F.col("record_id").alias("evidence_id"),

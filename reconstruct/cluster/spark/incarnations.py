@@ -227,7 +227,7 @@ def cluster_generations(
     """Grain: one row per (cluster, time it was created), with its half-open span in microseconds; no row for a
     cluster of which no controller, no start and no id is known.
 
-    ``records`` are ``bronze.log_records`` with ``corrected_time``, ``minutes`` those that
+    ``records`` are rows of ``kept.key_records``, or of all log records with ``corrected_time``, ``minutes`` those that
     :func:`~reconstruct.cluster.spark.controller_lines.controller_minutes` gives, ``files`` ``bronze.ingested_files``,
     ``jumps`` :func:`reconstruct.events.spark.line_order.jumps_of_files`."""
     epochs = znodes.where((F.col("path") == CONTROLLER_EPOCH_PATH) & (F.col("change") == "written"))

@@ -10,13 +10,17 @@ from ingest.shapes.event_types import EventType
 from reconstruct.events.spark.fields import text_field
 
 
+def may_state_id() -> Column:
+    """Whether a line is of a kind that states the cluster's id."""
+    return F.col("event_type").isin(EventType.CLUSTER_ID, EventType.BROKER_STATE_CHANGED)
+
+
 def stated_ids(lines: DataFrame, files: DataFrame) -> DataFrame:
     """The statements of an id in ``lines`` (records of logs, or events of ``server.log``), as (``cluster_id``,
     ``broker_id``, ``at`` in µs, ``evidence_id``, ``stated_cluster_id``). A log that may be of several clusters is a
     cluster of its own (``bronze.ingested_files``, ``files``): what the others of its folder state, it is told too."""
-    may_state = lines.where(F.col("event_type").isin(EventType.CLUSTER_ID, EventType.BROKER_STATE_CHANGED))
     is_statement = (F.col("event_type") == EventType.CLUSTER_ID) | (text_field("to_state") == "STARTING")
-    stated = may_state.where(is_statement & text_field("cluster_id").isNotNull())
+    stated = lines.where(may_state_id()).where(is_statement & text_field("cluster_id").isNotNull())
     ambiguous = (
         files.where((F.col("cluster_source") == "ambiguous") & F.col("source_kind").isin(*LOG_KINDS))
         .select(F.col("cluster_id").alias("beside"), _folder().alias("folder"))

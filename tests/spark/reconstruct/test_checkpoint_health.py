@@ -34,6 +34,7 @@ from reconstruct.engine.staging import staging
 from reconstruct.findings.verdicts import BROKEN, KEPT, Finding
 from reconstruct.inputs import shared_inputs
 from reconstruct.kept.record_rows import RecordRows
+from reconstruct.log_records import record_counts
 from reconstruct.offsets.spark.context import offset_contexts
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.time.instants import to_datetime
@@ -58,7 +59,9 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
     lake = OfClusters(offset_lake.lake, [offset_lake.ids[name] for name in CLUSTERS])
     views = {history.cluster_id: history.view for history in cluster_histories(lake)}
     with staging(lake, "test") as stage:
-        inputs = shared_inputs(lake, stage, RecordRows(lake, stage), marks_of(lake.read(LOG_RECORDS)), {})
+        records = lake.read(LOG_RECORDS)
+        of_records = marks_of(records), record_counts(records)
+        inputs = shared_inputs(lake, stage, RecordRows(lake, stage), *of_records, {})
         files = lake.read(INGESTED_FILES)
         sightings = offset_observations(
             lake.read(OFFSET_CHECKPOINTS),
@@ -73,7 +76,7 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
             lake.read(REJECTED_RECORDS),
             sightings,
             lake.read(REPLICATION_EVENTS),
-            inputs.records,
+            inputs.key_records,
             lake.read(ASSIGNMENT_TIMELINE),
             lake.read(REPLICA_OFFSET_TIMELINE),
             contexts,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ingest.lake.tables.bronze import INGESTED_FILES, ZNODE_TRANSACTIONS
 from ingest.lake.tables.events import REPLICATION_EVENTS, ZNODE_CHANGES
 from ingest.lake.tables.gold import DIVERGENCES
+from ingest.lake.tables.kept import KEY_RECORDS, RECORD_COUNTS
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.engine.folds import local_rows
 from reconstruct.engine.judgement import Judgement
@@ -64,7 +65,8 @@ def test_what_a_start_opened_and_stated_is_looked_at(lake):
     stated = stated_ids(replication, files)
     findings = frame_of(lake, DIVERGENCES, [row_of(DIVERGENCES, finding) for finding in found])
     dated = [lake.read(spec) for spec in DATED_TABLES]
-    looked = second_look(findings, dated, files, replication, znodes, transactions, stated).collect()
+    of_records = [lake.spark.createDataFrame([], spec.struct) for spec in (RECORD_COUNTS, KEY_RECORDS)]
+    looked = second_look(findings, dated, *of_records, files, replication, znodes, transactions, stated).collect()
     assert {row["broker_id"]: (row["severity"], row["alternatives"]) for row in looked} == {
         1: ("warning", ["other_log_dirs"]),
         2: ("warning", ["start_of_another_cluster"]),

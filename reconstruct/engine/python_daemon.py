@@ -7,6 +7,10 @@ starts threads must not be there when a process forks.
 Spark has Python find pyspark in a zip, which has no bytecode: to compile it takes longer than to import it. Where that
 zip lies within an installed pyspark the latter is taken, which is the same.
 
+As the first list becomes a column of Arrow pyarrow asks whether there is pandas, and imports it to know: 350 modules in
+each worker, which no task of ours needs. It asks here, where there is none to be found; where values of pandas are to
+be made it imports it all the same.
+
 Two things that pyspark does for each task are spared it, which took more time than the tasks of a small lake: before
 it, Python reads the directories of all zips on its path again, of which pyspark's own has a thousand members, though no
 zip changes while Spark runs; after it, the garbage collector looks at every object that there is, also at those that
@@ -51,6 +55,26 @@ def without_zips(path: Sequence[str]) -> list[str]:
     return others if all(PathFinder.find_spec(name, others) for name in ("pyspark", "py4j")) else list(path)
 
 
+class _NoPandas:
+    """Finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def ask_for_no_pandas() -> None:
+    """Have pyarrow ask now whether there is pandas, and find none."""
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.array([None])
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
 def leave_modules_alone() -> None:
     """Collect garbage; what is there then the next collections leave alone, if modules have come since the last."""
     global _modules_left_alone
@@ -67,6 +91,7 @@ if __name__ == "__main__":
     zipimporter.invalidate_caches = lambda self: None  # type: ignore[method-assign]
     for name in NEEDED:
         importlib.import_module(name)
+    ask_for_no_pandas()
     leave_modules_alone()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     daemon.__dict__["gc"] = SimpleNamespace(collect=leave_modules_alone)  # what pyspark calls after each task

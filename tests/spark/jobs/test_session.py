@@ -13,6 +13,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import pandas
+import pyarrow as pa
 import pytest
 from py4j.java_gateway import JavaObject
 from py4j.protocol import GATEWAY_SERVER_OBJECT_ID, Py4JJavaError
@@ -122,6 +124,29 @@ def test_a_collected_instant_is_the_stored_one(spark):
 def test_workers_run_this_interpreter(spark):
     version = F.udf(lambda _: ".".join(map(str, sys.version_info[:3])))
     assert spark.range(1).select(version("id").alias("v")).first().v == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_a_worker_imports_pandas_where_a_function_of_pandas_asks_for_it_alone(spark):
+    def modules(batches):
+        for _ in batches:
+            made = pa.array([1])
+            yield pa.RecordBatch.from_pylist([{"is_there": "pandas" in sys.modules}] * len(made))
+
+    assert [row.is_there for row in spark.range(1).mapInArrow(modules, "is_there boolean").collect()] == [False]
+    at = dt.datetime(2026, 11, 21, 3, 30, 0, 123457)
+    rows = [("a", 1, at), (None, None, None), ("c", 3, at)]
+    given = spark.createDataFrame(rows, "text string, number bigint, at timestamp").coalesce(1)
+
+    def later(frames):
+        for frame in frames:
+            yield frame.assign(number=frame.number + 1, at=frame["at"] + pandas.Timedelta(seconds=1))
+
+    then = at + dt.timedelta(seconds=1)
+    assert [*map(tuple, given.mapInPandas(later, given.schema).collect())] == [
+        ("a", 2, then),
+        (None, None, None),
+        ("c", 4, then),
+    ]
 
 
 def test_workers_leave_alone_what_was_there_before_them(spark):

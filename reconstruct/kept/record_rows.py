@@ -206,10 +206,14 @@ class RecordRows:
         are kept for the next."""
         if not self.is_kept:
             return False
-        before, now = collect_all([self._lake.read(spec), rows.select(*spec.column_names)])
+        made = rows.select(*spec.column_names)
+        if not self.is_any_kept:
+            self._lake.overwrite(made, spec)
+            return False
+        before, now = collect_all([self._lake.read(spec), made])
         if Counter(before) != Counter(now):
             self._lake.overwrite(local_rows(self._lake.spark, spec, (row.asDict() for row in now)), spec)
-        return self.is_any_kept and Counter(what_counts(before)) == Counter(what_counts(now))
+        return Counter(what_counts(before)) == Counter(what_counts(now))
 
     def forget(self) -> None:
         """Keep nothing of a small lake: what an earlier run kept is of other files."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -202,6 +203,17 @@ def test_rows_of_a_key_are_made_anew_where_a_file_that_changed_tells_or_told_of_
     assert kept(3, evidence, lines) == second
     evidence = versions(lake, (INGESTED_FILES,))
     assert {run for _, run in kept(4, evidence, lines, wrong).values()} == {4}, "times are corrected by another clock"
+
+
+def test_where_all_is_made_anew_nothing_of_what_was_kept_is_read(lake: Lake) -> None:
+    clock = ("c", 1, 0, None, None, None)
+    write(lake, "a", 2, ingested=1)
+    with a_run(lake, None, [clock]):
+        for path in Path(lake.path(CLOCKS)).glob("*.parquet"):
+            path.unlink()
+    with a_run(lake, None, [clock]) as (_, are_clocks_the_same):
+        assert not are_clocks_the_same
+    assert [tuple(row) for row in lake.read(CLOCKS).collect()] == [clock]
 
 
 def test_of_a_small_lake_nothing_is_kept(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

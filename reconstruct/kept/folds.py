@@ -175,7 +175,7 @@ class KeptFolds:
         hashed = with_hashes(sources.evidence(topics), step.key)
         if self._is_kept:
             kept = topics.of(self._kept(FOLDED_KEYS, step))
-            # by the hashes that it lacks it is known from evidence
+            # beside the evidence, of which it is no part: it has no hashes
             hashed = union([hashed, select_evidence(kept, step.key, evidence_columns(KeptKey), KeptKey)])
         now = self._stage.keep(_fold(step, hashed, known), step.name)
         redone, count = None, 0
@@ -219,11 +219,7 @@ class KeptFolds:
         names = dict.fromkeys(TOPIC_KEY, "string")
         changed.append(map_rows(kept, names, lambda rows: _answered_anew(rows, TOPIC_KEY, facts, unknown)))
 
-        def keep(rows: DataFrame, name: str) -> DataFrame:
-            return self._stage.keep(rows, f"{step.name}_{name}")
-
-        keys, few = self._stage.keep_or_hold(union(changed).distinct(), f"{step.name}_changed_topics")
-        return Topics(keys, None if few is None else tuple(sorted({row["topic"] for row in few})), keep)
+        return Topics.some(union(changed), self._stage, step.name)
 
     def _kept(self, spec: TableSpec, step: Fold[F_]) -> DataFrame:
         return self._lake.read(spec).where(F.col("step") == step.name)

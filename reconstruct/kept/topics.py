@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.plans import union
+from reconstruct.engine.staging import Staging
 from reconstruct.kept.hashes import counted_and_hashed, with_hashes
 
 #: What each source has beside what is hashed of it.
@@ -29,6 +30,13 @@ class Topics:
     keys: DataFrame | None = None
     names: tuple[str, ...] | None = None
     keep: Callable[[DataFrame, str], DataFrame] | None = None
+
+    @classmethod
+    def some(cls, keys: DataFrame, stage: Staging, name: str) -> Topics:
+        """Those of ``keys``, which are read more than once; what is kept of them begins with ``name``."""
+        kept, few = stage.keep_or_hold(keys.distinct(), f"{name}_changed_topics")
+        names = None if few is None else tuple(sorted({row["topic"] for row in few}))
+        return cls(kept, names, lambda rows, of: stage.keep(rows, f"{name}_{of}"))
 
     def of(self, rows: DataFrame) -> DataFrame:
         """The rows of these topics; ``rows`` have :data:`TOPIC_KEY`."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame
 
+from ingest.lake.delta import Lake
+from reconstruct.engine import staging as staging_
+from reconstruct.engine.staging import staging
 from reconstruct.kept.topics import ALL_TOPICS, Topics, changed_topics, topic_hashes
 
 EVENTS = "cluster_id string, topic string, event_id string, at bigint, broker_id int"
@@ -55,18 +60,19 @@ def test_rows_are_those_of_the_topics_alone(spark: Any) -> None:
     assert ALL_TOPICS.of(rows).count() == 3
 
 
-def test_what_is_read_again_is_made_once(spark: Any) -> None:
+def test_few_topics_are_named_and_what_is_read_again_is_made_once(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = spark.createDataFrame([("c", "a", "1"), ("d", "a", "2"), ("d", "b", "3"), ("c", None, "4")], ZNODES)
-    keys = spark.createDataFrame([("d", "a"), ("d", "b")], "cluster_id string, topic string")
-    kept: list[str] = []
-
-    def keep(rows: DataFrame, name: str) -> DataFrame:
-        kept.append(name)
-        return rows
-
-    named, many = Topics(keys, ("a", "b"), keep), Topics(keys, None, keep)
-    for some in (named, many):
-        assert sorted(row["says"] for row in some.of(rows).collect()) == ["2", "3"]
-    named.once(rows, "evidence")
-    ALL_TOPICS.once(rows, "evidence of all")
-    assert kept == ["evidence"]
+    keys = spark.createDataFrame([("d", "a"), ("d", "a"), ("d", "b")], "cluster_id string, topic string")
+    with staging(Lake(spark, str(tmp_path / "lake")), "run") as stage:
+        few = Topics.some(keys, stage, "few")
+        monkeypatch.setattr(staging_, "MOST_NAMED", 1)
+        many = Topics.some(keys, stage, "many")
+        assert sorted(few.names or ()) == ["a", "b"]
+        assert many.names is None
+        for some in (few, many):
+            assert sorted(row["says"] for row in some.of(rows).collect()) == ["2", "3"]
+        few.once(rows, "evidence")
+        assert ALL_TOPICS.once(rows, "evidence of all") is rows
+        assert [stage.rows_count(name) for name in ("many_changed_topics", "few_evidence")] == [2, 4]

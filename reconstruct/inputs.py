@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from ingest.lake.delta import Lake, only, side_by_side
+from ingest.lake.delta import Lake, only
 from ingest.lake.plans import differing, union
-from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from ingest.lake.tables.kept import (
@@ -28,7 +27,7 @@ from reconstruct.clocks.spark.step import as_printed, clocks_of, correcting, is_
 from reconstruct.cluster.spark.incarnations import acted_minutes, cluster_generations, topic_incarnations, topic_namings
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
-from reconstruct.kept.record_rows import RecordRows
+from reconstruct.kept.record_rows import OfRecords, RecordRows, Records
 from reconstruct.log_records import key_records
 from reconstruct.metadata_log.migration import Migration
 from reconstruct.metadata_log.spark.migration import before_take_over
@@ -42,7 +41,7 @@ class Inputs:
     which controllers acted. ``are_clocks_the_same``: times were corrected so at the last run."""
 
     clocks: DataFrame
-    records: DataFrame
+    records: Records
     key_records: DataFrame
     jumps: DataFrame
     incarnations: DataFrame
@@ -61,30 +60,25 @@ def shared_inputs(
 ) -> Inputs:
     """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written; ``marks`` bound
     the clocks, ``counts`` are rows of ``kept.record_counts``, ``of_clusters`` are those that left ZooKeeper."""
-    printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
+    znodes, metadata = lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
     clocks = stage.keep(clocks_of(clock_pairs(lake, rows, marks, of_clusters), counts), "clocks")
     are_clocks_the_same = rows.is_the_same(CLOCKS, clocks, correcting)
-    records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
-
-    def made(spec: TableSpec, make: Callable[[DataFrame], DataFrame], is_read_once: bool) -> DataFrame:
-        return rows.keep(spec, make, records, are_others_the_same=are_clocks_the_same, is_read_once=is_read_once)
-
-    of_records = (
-        (FILE_JUMPS, jumps_of_files, False),
-        (OFFSET_STATEMENTS, offset_statements, False),
-        (CONTROLLER_MINUTES, acted_minutes, True),
-        (KEY_RECORDS, key_records, False),
+    is_any = is_any_corrected(clocks)
+    records = rows.records(b.LOG_RECORDS).then(
+        lambda printed: with_corrected_time(printed, clocks) if is_any else as_printed(printed)
     )
-    jumps, statements, minutes, key = side_by_side(lambda each: made(*each), of_records)
+    of_records = (
+        OfRecords(FILE_JUMPS, jumps_of_files),
+        OfRecords(OFFSET_STATEMENTS, offset_statements),
+        OfRecords(CONTROLLER_MINUTES, acted_minutes, is_read_once=True),
+        OfRecords(KEY_RECORDS, key_records),
+    )
+    jumps, statements, minutes, key = rows.keep(of_records, records, are_others_the_same=are_clocks_the_same)
     generations = cluster_generations(key, minutes, znodes, lake.read(b.INGESTED_FILES), jumps)
     generations = stage.keep(generations, "generations") if rows.is_kept else generations
-    namings = rows.keep(
-        TOPIC_NAMINGS,
-        lambda some: topic_namings(some, generations),
-        records,
-        are_others_the_same=rows.is_the_same(GENERATIONS, generations) and are_clocks_the_same,
-        is_read_once=True,
-    )
+    of_generations = OfRecords(TOPIC_NAMINGS, lambda some: topic_namings(some, generations), is_read_once=True)
+    are_the_same = rows.is_the_same(GENERATIONS, generations) and are_clocks_the_same
+    (namings,) = rows.keep([of_generations], records, are_others_the_same=are_the_same)
     incarnations = stage.keep(topic_incarnations(namings, znodes, metadata), "incarnations")
     return Inputs(clocks, records, key, jumps, incarnations, statements, minutes, are_clocks_the_same)
 

@@ -26,7 +26,7 @@ from reconstruct.steps import Run
 STEPS: Final[tuple[tuple[str, tuple[Callable[[Run], None], ...]], ...]] = (
     (
         "writes to znodes; marks of clocks; unknown messages",
-        (steps.write_znode_changes, steps.mark_clocks, steps.count_records, steps.write_unrecognised_templates),
+        (steps.write_znode_changes, steps.go_through_records),
     ),
     ("the metadata log", (steps.write_metadata_changes,)),
     ("clocks of the brokers, topics and their incarnations", (steps.share_inputs,)),

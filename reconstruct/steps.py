@@ -69,7 +69,7 @@ from reconstruct.inputs import Inputs, shared_inputs
 from reconstruct.kept.finding_history import finding_history, write_history
 from reconstruct.kept.folds import Fold, Folded, KeptFolds, Sources
 from reconstruct.kept.last_run import LastRun
-from reconstruct.kept.record_rows import RecordRows
+from reconstruct.kept.record_rows import OfRecords, RecordRows
 from reconstruct.log_records import record_counts
 from reconstruct.metadata_log.evidence import ClusterLog
 from reconstruct.metadata_log.migration import Migration
@@ -103,7 +103,6 @@ class Run:
     inputs: Inputs
     metadata_logs: dict[str, ClusterLog]
     migrations: dict[str, Migration]
-    observations: DataFrame
     partition_sources: Sources
     histories: Sequence[ClusterHistory]
     requests: DataFrame
@@ -176,13 +175,6 @@ def write_znode_changes(run: Run) -> None:
     run.lake.overwrite(znode_changes(snapshots, transactions, logged), ZNODE_CHANGES)
 
 
-def write_unrecognised_templates(run: Run) -> None:
-    """The messages that no shape knows."""
-    records, files = run.read(b.LOG_RECORDS, b.INGESTED_FILES)
-    messages = run.record_rows.keep(UNRECOGNISED_MESSAGES, unrecognised_messages, records, is_read_once=True)
-    run.lake.overwrite(unrecognised_templates(messages, files), UNRECOGNISED_TEMPLATES)
-
-
 def write_metadata_changes(run: Run) -> None:
     """``silver.metadata_changes``: what ``silver.znode_changes`` is to a cluster of ZooKeeper."""
     histories, rows = metadata_histories(run.lake, run.stage)
@@ -207,14 +199,17 @@ def _judge_migrations(run: Run) -> None:
         run.judgement.keep(migrated_topics(znodes, changes, run.migrations), "migrated_topics")
 
 
-def mark_clocks(run: Run) -> None:
-    """What bounds the clocks, of the records as they were printed."""
-    run.clock_marks = run.record_rows.keep(CLOCK_MARKS, marks_of, *run.read(b.LOG_RECORDS), is_read_once=True)
-
-
-def count_records(run: Run) -> None:
-    """How many records each log has of which hour."""
-    run.record_counts = run.record_rows.keep(RECORD_COUNTS, record_counts, *run.read(b.LOG_RECORDS))
+def go_through_records(run: Run) -> None:
+    """Of the records as they were printed: what bounds the clocks, how many each log has of which hour, and the
+    messages that no shape knows."""
+    wanted = (
+        OfRecords(CLOCK_MARKS, marks_of, is_read_once=True),
+        OfRecords(RECORD_COUNTS, record_counts),
+        OfRecords(UNRECOGNISED_MESSAGES, unrecognised_messages, is_read_once=True),
+    )
+    rows = run.record_rows
+    run.clock_marks, run.record_counts, messages = rows.keep(wanted, rows.records(b.LOG_RECORDS))
+    run.lake.overwrite(unrecognised_templates(messages, *run.read(b.INGESTED_FILES)), UNRECOGNISED_TEMPLATES)
 
 
 def share_inputs(run: Run) -> None:
@@ -228,8 +223,7 @@ def write_events(run: Run) -> None:
     checkpoints, lineages, segments, probes = run.read(
         b.OFFSET_CHECKPOINTS, b.LEADER_EPOCH_CHECKPOINTS, b.LOG_SEGMENTS, b.OFFSET_PROBES
     )
-    made = offset_observations(checkpoints, lineages, segments, incarnations, run.inputs.statements, probes)
-    run.observations = run.stage.keep(made, "offset_observations")
+    observed = offset_observations(checkpoints, lineages, segments, incarnations, run.inputs.statements, probes)
     typed = (
         (STATE_CHANGE_EVENTS, state_change_events),
         (CONTROLLER_EVENTS, controller_events),
@@ -241,18 +235,10 @@ def write_events(run: Run) -> None:
         and are_placed_alike(run.read(*(spec for spec, _ in typed)), incarnations, *run.read(s.TOPIC_INCARNATIONS))
     )
 
-    def write_typed(spec: TableSpec, events: Callable[[DataFrame, DataFrame], DataFrame]) -> None:
-        def make(rows: DataFrame) -> DataFrame:
-            return events(rows, incarnations)
-
-        run.record_rows.write(spec, make, records, are_others_the_same=are_the_same)
-
-    others = (
-        (s.TOPIC_INCARNATIONS, incarnation_rows(incarnations)),
-        (OFFSET_OBSERVATIONS, run.observations.select(*OFFSET_OBSERVATIONS.column_names)),
-    )
-    writes = [partial(write_typed, *each) for each in typed]
-    side_by_side(lambda write: write(), [*writes, *(partial(run.lake.overwrite, rows, spec) for spec, rows in others)])
+    wanted = [OfRecords(spec, partial(events, incarnations=incarnations)) for spec, events in typed]
+    others = ((s.TOPIC_INCARNATIONS, incarnation_rows(incarnations)), (OFFSET_OBSERVATIONS, observed))
+    write_typed = partial(run.record_rows.write, wanted, records, are_others_the_same=are_the_same)
+    side_by_side(lambda write: write(), (write_typed, partial(run.lake.overwrite_all, others)))
 
 
 def write_coverage(run: Run) -> None:
@@ -263,11 +249,10 @@ def write_coverage(run: Run) -> None:
 
 def write_cluster_timelines(run: Run) -> None:
     """Controllers and brokers of each cluster, and the view of it that every partition is given."""
-    lines = log_lines(*run.read(STATE_CHANGE_EVENTS, REPLICATION_EVENTS))
-    are_clocks_the_same = run.inputs.are_clocks_the_same
-    spans = run.record_rows.keep(
-        LOG_SPANS, log_spans, lines, are_others_the_same=are_clocks_the_same, is_read_once=True
-    )
+    rows = run.record_rows
+    lines = rows.records(STATE_CHANGE_EVENTS, REPLICATION_EVENTS, made=log_lines)
+    wanted = [OfRecords(LOG_SPANS, log_spans, is_read_once=True)]
+    (spans,) = rows.keep(wanted, lines, are_others_the_same=run.inputs.are_clocks_the_same)
     run.histories = cluster_histories(run.lake, run.inputs.minutes, spans)
     run.lake.overwrite_all(cluster_rows(run.lake.spark, run.histories))
     run.judgement.add({history.cluster_id: history.verdicts for history in run.histories})
@@ -284,15 +269,13 @@ def write_quorum_timelines(run: Run) -> None:
 def match_requests(run: Run) -> None:
     """The controllers' requests with what brokers did of them; which logs they prove to lack lines, for the clusters'
     views."""
-    events, controllers, replication, files = run.read(
-        STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, b.INGESTED_FILES
-    )
+    controllers, replication, files = run.read(CONTROLLER_EVENTS, REPLICATION_EVENTS, b.INGESTED_FILES)
     unordered = unordered_logs(run.lake.spark, run.views)
     are_alike = run.record_rows.is_the_same(UNORDERED_LOGS, unordered) and run.inputs.are_clocks_the_same
     matched = run.record_rows.keep_of_keys(
         MATCHED_REQUESTS,
         lambda some: matched_requests(some, files, unordered),
-        slotted(events),
+        run.record_rows.records(STATE_CHANGE_EVENTS, made=slotted),
         FILE_CONTROLLERS,
         whole=whole_bursts,
         of_keys=of_slots,
@@ -339,12 +322,12 @@ def gather_offset_contexts(run: Run) -> None:
 
 def bound_offsets(run: Run) -> None:
     """What is proven of each replica's offsets, and what elections lost."""
-    events, files, segments, decided = run.read(
-        REPLICATION_EVENTS, b.INGESTED_FILES, b.LOG_SEGMENTS, s.LEADER_AND_ISR_TIMELINE
+    observations, events, files, segments, decided = run.read(
+        OFFSET_OBSERVATIONS, REPLICATION_EVENTS, b.INGESTED_FILES, b.LOG_SEGMENTS, s.LEADER_AND_ISR_TIMELINE
     )
     incarnations = run.inputs.incarnations
-    given = (run.observations, files, run.inputs.statements, incarnations, events, segments, decided)
-    beside = (run.observations, files, incarnations, segments)
+    given = (observations, files, run.inputs.statements, incarnations, events, segments, decided)
+    beside = (observations, files, incarnations, segments)
     records = run.differing_records(OFFSET_STATEMENTS, REPLICATION_EVENTS, made=placed_offset_evidence)
     sources = Sources(
         partial(offset_evidence, *given), partial(offset_sources, *beside), records, folds=[run.partitions]
@@ -355,9 +338,9 @@ def bound_offsets(run: Run) -> None:
 def judge_checkpoints(run: Run) -> None:
     """The checkpoint files of each broker, and what damage to them did."""
     files, rejected, events = run.read(b.INGESTED_FILES, b.REJECTED_RECORDS, REPLICATION_EVENTS)
-    assigned, offsets = run.read(s.ASSIGNMENT_TIMELINE, s.REPLICA_OFFSET_TIMELINE)
+    observations, assigned, offsets = run.read(OFFSET_OBSERVATIONS, s.ASSIGNMENT_TIMELINE, s.REPLICA_OFFSET_TIMELINE)
     judged = checkpoint_findings(
-        files, rejected, run.observations, events, run.inputs.key_records, assigned, offsets, run.contexts
+        files, rejected, observations, events, run.inputs.key_records, assigned, offsets, run.contexts
     )
     run.judgement.keep(judged, "checkpoint_findings")
 

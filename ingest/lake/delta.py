@@ -22,8 +22,16 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
-from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files, write_files_of, write_known
-from ingest.lake.pinned import NewestVersion, commit_actions, is_worth_it, newest_version, pinned_table
+from ingest.lake.direct import (
+    NewFile,
+    commit_files,
+    direct_folder,
+    write_files,
+    write_files_of,
+    write_files_together,
+    write_known,
+)
+from ingest.lake.pinned import NewestVersion, PinnedTable, commit_actions, is_worth_it, newest_version, pinned_table
 from ingest.lake.plans import union
 from ingest.lake.renewal import (
     VERSION_PROPERTY,
@@ -146,6 +154,12 @@ class Lake:
         """The table as it was at a version, which Delta may have no longer: then it raises when rows are asked for."""
         return self.spark.read.format("delta").option("versionAsOf", version).load(self.path(spec))
 
+    def read_since(self, spec: TableSpec, version: int) -> DataFrame:
+        """Of the rows that :meth:`read` gives at least those that came after a version, which Delta may have no longer;
+        on one machine hardly others."""
+        del version
+        return self.read(spec)
+
     def version_read(self, spec: TableSpec) -> int | None:
         """The version of a table to be read; None where nothing says which, or there is no table."""
         noted = self.versions.get(spec.full_name)
@@ -181,6 +195,20 @@ class Lake:
             rows.write.format("delta").mode("append").save(self.path(spec))
         else:
             self.add(write_files(rows, folder, spec), spec)
+
+    def append_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
+        """Add rows to several tables, a commit each; on one machine one query writes them all."""
+        places = [direct_folder(self.spark, self.path(spec)) for spec, _ in tables]
+        together = [
+            (self.conformed(rows, spec), folder, spec)
+            for (spec, rows), folder in zip(tables, places, strict=True)
+            if folder is not None
+        ]
+        if len(together) < max(2, len(tables)):
+            side_by_side(lambda table: self.append(table[1], table[0]), tables)
+            return
+        files = write_files_together(together)
+        side_by_side(lambda table: self.add(files[table[0].full_name], table[0]), tables)
 
     def append_known(self, rows: Sequence[Mapping[str, Any]], spec: TableSpec) -> None:
         """Add rows that are here, and few, each with all of the table's columns."""
@@ -357,8 +385,19 @@ class PinnedLake(Lake):
         rows = self._pinned_rows(spec, version)
         return super().read_at(spec, version) if rows is None else rows
 
-    def _pinned_rows(self, spec: TableSpec, version: int | None) -> DataFrame | None:
-        pinned = pinned_table(self.spark, self.path(spec), version) if self._pins else None
+    def read_since(self, spec: TableSpec, version: int) -> DataFrame:
+        """Of the table as it is now, and stays, the rows of the files that it has not had at a version."""
+        then = self._pinned(spec, version)
+        rows = None if then is None else self._pinned_rows(spec, self.version_read(spec), without=then)
+        return self.read(spec) if rows is None else rows
+
+    def _pinned(self, spec: TableSpec, version: int | None, without: PinnedTable | None = None) -> PinnedTable | None:
+        return pinned_table(self.spark, self.path(spec), version, without=without) if self._pins else None
+
+    def _pinned_rows(
+        self, spec: TableSpec, version: int | None, without: PinnedTable | None = None
+    ) -> DataFrame | None:
+        pinned = self._pinned(spec, version, without)
         return None if pinned is None else pinned.frame(self.spark)
 
 
@@ -385,6 +424,10 @@ class OfClusters(PinnedLake):
     def overwrite_parts(self, rows: DataFrame, column: str, specs: Sequence[TableSpec]) -> None:
         """Replace every row of theirs in several tables: each has others' rows beside them."""
         self.overwrite_all([(spec, rows.where(F.col(column) == spec.full_name)) for spec in specs])
+
+    def read_since(self, spec: TableSpec, version: int) -> DataFrame:
+        """Their rows of the files that the table has not had at a version."""
+        return super().read_since(spec, version).where(self._is_theirs(spec))
 
     def others(self, spec: TableSpec) -> DataFrame:
         """The rows of all other clusters."""

@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.file_system import local_path
 from ingest.lake.pinned import delta_log, is_worth_it
-from ingest.lake.plans import map_in_arrow
+from ingest.lake.plans import map_in_arrow, union
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.types import arrow_schema, spark_schema
 
@@ -103,8 +103,7 @@ def write_known(rows: pa.Table, folder: str, spec: TableSpec, *, is_new: bool = 
 def write_files(rows: DataFrame, folder: str, spec: TableSpec, *, is_new: bool = True) -> list[NewFile]:
     """Have Spark's tasks write these rows of the table's columns, a file each; rows that Spark's driver has are written
     here. Raises as :func:`write_file` does."""
-    broken = _broken(spec) if is_new else []
-    checked = rows.select("*", F.coalesce(*broken).alias(_BROKEN)) if broken else rows
+    checked = _with_own_broken(rows, spec) if is_new else rows
     if _is_local(checked):
         return write_known(checked.toArrow(), folder, spec, is_new=is_new)
     at = datetime.now(UTC)
@@ -128,11 +127,42 @@ def write_files_of(
     return files
 
 
+def write_files_together(tables: Sequence[tuple[DataFrame, str, TableSpec]]) -> Mapping[str, list[NewFile]]:
+    """Have Spark's tasks write rows of several tables' columns, each with its folder, in one query: as
+    :func:`write_files_of`, of tables whose columns of one name may be of other types."""
+    at = datetime.now(UTC)
+    folders = [(folder, spec) for _, folder, spec in tables]
+
+    def written(batches: Iterable[pa.RecordBatch]) -> Iterator[NewFile]:
+        with ExitStack() as stack:
+            of_tables = [stack.enter_context(OpenFile(*place, at, len(folders))) for place in folders]
+            for batch in batches:
+                for file, rows in zip(of_tables, batch.columns, strict=True):
+                    if rows.null_count < len(rows):
+                        file.add(pa.RecordBatch.from_struct_array(rows.drop_null()))
+        for file in of_tables:
+            yield from file.written
+
+    parts = [
+        _with_own_broken(rows, spec).select(F.struct("*").alias(f"of_{number}"))
+        for number, (rows, _, spec) in enumerate(tables)
+    ]
+    files: dict[str, list[NewFile]] = {spec.full_name: [] for _, spec in folders}
+    for file in _by_tasks(union(parts), written):
+        files[file.table].append(file)
+    return files
+
+
 def with_broken(rows: DataFrame, column: str, specs: Iterable[TableSpec]) -> DataFrame:
     """Rows of several tables, which ``column`` names, with what :class:`OpenFile` asks them for: which condition of its
     table each breaks."""
     broken = [F.when(F.col(column) == spec.full_name, each) for spec in specs for each in _broken(spec)]
     return rows.withColumn(_BROKEN, F.coalesce(*broken)) if broken else rows
+
+
+def _with_own_broken(rows: DataFrame, spec: TableSpec) -> DataFrame:
+    broken = _broken(spec)
+    return rows.select("*", F.coalesce(*broken).alias(_BROKEN)) if broken else rows
 
 
 def _broken(spec: TableSpec) -> list[Column]:

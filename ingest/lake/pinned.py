@@ -215,10 +215,16 @@ def is_worth_it(spark: SparkSession) -> bool:
 
 
 def pinned_table(
-    spark: SparkSession, path: str, version: int | None = None, most_files: int = MOST_FILES
+    spark: SparkSession,
+    path: str,
+    version: int | None = None,
+    most_files: int = MOST_FILES,
+    *,
+    without: PinnedTable | None = None,
 ) -> PinnedTable | None:
-    """The table at ``path``, at its newest version or another; None where its files are more, or not to be read as they
-    are, or where Delta keeps nothing of the version beside its commit, as of one that is long ago."""
+    """The table at ``path``, at its newest version or another, as far as it is of files that it has not ``without``
+    what it was; None where its files are more, or not to be read as they are, or where Delta keeps nothing of the
+    version beside its commit, as of one that is long ago."""
     newest = newest_version(spark, path)
     checksum = newest.checksum if version in (None, newest.number) else _checksum(spark, path, version)
     if checksum is None or not isinstance(files := checksum.get("allFiles"), list):
@@ -230,10 +236,11 @@ def pinned_table(
         return None
     local = local_path(spark, path)
     folder = path if local is None else f"file:{local}"
-    names = [file["path"] for file in files]
-    if _PATTERN.search(folder) or not all(map(_PLAIN_NAME.fullmatch, names)):
+    if _PATTERN.search(folder) or not all(_PLAIN_NAME.fullmatch(file["path"]) for file in files):
         return None
-    counts = [json.loads(file.get("stats") or "{}").get("numRecords") for file in files]
+    known = set() if without is None else set(without.files)
+    places = {place: file for file in files if (place := f"{folder}/{file['path']}") not in known}
+    counts = [json.loads(file.get("stats") or "{}").get("numRecords") for file in places.values()]
     rows = None if None in counts else sum(counts)
-    is_tiny = checksum["tableSizeBytes"] <= TINY_BYTES
-    return PinnedTable([f"{folder}/{name}" for name in names], rows, checksum["metadata"]["schemaString"], is_tiny)
+    is_tiny = sum(file["size"] for file in places.values()) <= TINY_BYTES
+    return PinnedTable(list(places), rows, checksum["metadata"]["schemaString"], is_tiny)

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, collect_all, only
+from ingest.lake.delta import Lake, collect_all, only, side_by_side
 from ingest.lake.plans import differing, of_files
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
@@ -33,6 +33,8 @@ from reconstruct.engine.folds import local_rows
 from reconstruct.engine.staging import Staging
 
 _FILE: Final = ("cluster_id", "file_id")
+Make = Callable[[DataFrame], DataFrame]
+OfKeys = Callable[[DataFrame, DataFrame, Sequence[Row] | None], DataFrame]
 #: What a run writes and holds against what it was.
 _COMPARED: Final = (
     *(CLOCK_MARKS, OFFSET_STATEMENTS, STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS),
@@ -54,6 +56,28 @@ class ChangedFiles:
         return of_files(records, self.keys, self.names)
 
 
+@dataclass(frozen=True)
+class OfRecords:
+    """How the rows of a table are made of records, file by file; ``is_read_once``: they are asked for once alone."""
+
+    spec: TableSpec
+    make: Make
+    is_read_once: bool = False
+
+
+@dataclass(frozen=True)
+class Records:
+    """What rows are made of, file by file: ``every`` record there is, and those ``changed``, of files that did; None
+    where it is not known which these are."""
+
+    every: DataFrame
+    changed: DataFrame | None
+
+    def then(self, step: Callable[[DataFrame], DataFrame]) -> Records:
+        """The same records after a step."""
+        return Records(step(self.every), None if self.changed is None else step(self.changed))
+
+
 class RecordRows:
     """The tables of a run whose rows are made of records; ``evidence`` has the versions of bronze at the last run, None
     where nothing is kept of it. It is made before the run writes anything."""
@@ -62,10 +86,11 @@ class RecordRows:
         self._lake, self._stage = lake, stage
         # of a small one to make all rows costs less than to keep them
         self.is_kept = not stage.is_in_memory
-        is_known = self.is_kept and evidence is not None and self._lake.rows_count(CLOCKS) > 0
-        self._changed = self._changed_since(evidence[INGESTED_FILES.full_name]) if is_known and evidence else None
+        known = evidence if evidence and self.is_kept and self._lake.rows_count(CLOCKS) > 0 else {}
+        self._changed = self._changed_since(known[INGESTED_FILES.full_name]) if known else None
         # not those that the last run noted: files of these may have been put together since, and deleted
-        self._before = {spec.full_name: lake.newest_version(spec) for spec in _COMPARED} if is_known else {}
+        written = {spec.full_name: lake.newest_version(spec) for spec in _COMPARED} if known else {}
+        self._before = {**known, **written}
 
     def _changed_since(self, version: int) -> ChangedFiles | None:
         """None where Delta has no such version any more."""
@@ -88,87 +113,89 @@ class RecordRows:
         """Whether it is known which files changed, and what the last run made of the others is kept."""
         return self._changed is not None
 
-    def keep(
-        self,
-        spec: TableSpec,
-        make: Callable[[DataFrame], DataFrame],
-        records: DataFrame,
-        *,
-        are_others_the_same: bool = True,
-        is_read_once: bool = False,
-    ) -> DataFrame:
-        """What ``make`` gives of the records, file by file, in the columns of ``spec``: kept for the next run; of a
-        small lake for this one alone, if at all. ``are_others_the_same``: of files that did not change it gives what
-        it gave."""
-        if self.is_kept:
-            self.write(spec, make, records, are_others_the_same=are_others_the_same)
-            return self._lake.read(spec)
-        return make(records) if is_read_once else self._stage.keep(make(records), spec.name)
+    def records(self, *specs: TableSpec, made: Callable[..., DataFrame] = lambda rows: rows) -> Records:
+        """What is ``made`` of the rows of these tables, which are of records, as they are by now."""
+        every = made(*map(self._lake.read, specs))
+        return Records(every, None if self._changed is None else made(*(self._of_changed(spec) for spec in specs)))
 
-    def write(
-        self,
-        spec: TableSpec,
-        make: Callable[[DataFrame], DataFrame],
-        records: DataFrame,
-        *,
-        are_others_the_same: bool = True,
-    ) -> None:
-        """Bring a table in line with what :meth:`keep` says."""
+    def _of_changed(self, spec: TableSpec) -> DataFrame:
+        """The rows of files that changed; where all these are new, their rows came since the last run."""
+        changed, before = self._changed, self._before.get(spec.full_name)
+        assert changed is not None
+        if before is None or changed.is_any_known:
+            return changed.of(self._lake.read(spec))
+        return changed.of(self._lake.read_since(spec, before))
+
+    def keep(
+        self, wanted: Sequence[OfRecords], records: Records, *, are_others_the_same: bool = True
+    ) -> list[DataFrame]:
+        """What each gives of the records, in the columns of its table: kept for the next run; of a small lake for this
+        one alone, if at all. ``are_others_the_same``: of files that did not change they give what they gave."""
+        if self.is_kept:
+            self.write(wanted, records, are_others_the_same=are_others_the_same)
+            return [self._lake.read(each.spec) for each in wanted]
+
+        def made(each: OfRecords) -> DataFrame:
+            rows = each.make(records.every)
+            return rows if each.is_read_once else self._stage.keep(rows, each.spec.name)
+
+        return side_by_side(made, wanted)
+
+    def write(self, wanted: Sequence[OfRecords], records: Records, *, are_others_the_same: bool = True) -> None:
+        """Bring tables in line with what :meth:`keep` says."""
         changed = self._changed
-        if changed is None or not are_others_the_same:
-            self._lake.overwrite(make(records), spec)
+        if changed is None or records.changed is None or not are_others_the_same:
+            self._lake.overwrite_all([(each.spec, each.make(records.every)) for each in wanted])
             return
-        rows = make(changed.of(records))
+        rows = [(each.spec, each.make(records.changed)) for each in wanted]
         if changed.is_any_known:
-            self._lake.replace_keys(rows, changed.keys, spec)
+            side_by_side(lambda of_table: self._lake.replace_keys(of_table[1], changed.keys, of_table[0]), rows)
         else:
-            self._lake.append(rows, spec)
+            self._lake.append_all(rows)
 
     def keep_of_keys(
         self,
         spec: TableSpec,
-        make: Callable[[DataFrame], DataFrame],
-        records: DataFrame,
+        make: Make,
+        records: Records,
         keys_of_files: TableSpec,
         *,
         whole: Callable[[DataFrame, DataFrame], DataFrame],
-        of_keys: Callable[[DataFrame, DataFrame], DataFrame] = only,
+        of_keys: OfKeys = lambda rows, keys, _: only(rows, keys),
         are_others_the_same: bool = True,
     ) -> DataFrame:
         """What ``make`` gives of all records of some keys, wherever they are, in the columns of ``spec``: kept for the
         next run; of a small lake made for this one alone. The key is what ``keys_of_files``, kept too, has beside the
         file: made anew are the keys of which a file that changed has records, or had, and those that ``whole`` gives
-        beside them of all there are and were; ``of_keys`` are the records of keys. ``are_others_the_same``: of keys
-        that have none there it gives what it gave."""
+        beside them of all there are and were; ``of_keys`` are the records of keys, given too where they are few.
+        ``are_others_the_same``: of keys that have none there it gives what it gave."""
+        every = records.every
         if not self.is_kept:
-            return make(records)
+            return make(every)
         columns = keys_of_files.column_names
         changed = self._changed
-        if changed is None or not are_others_the_same:
-            self._lake.overwrite(records.select(*columns).distinct(), keys_of_files)
-            self._lake.overwrite(make(records), spec)
+        if changed is None or records.changed is None or not are_others_the_same:
+            self._lake.overwrite(every.select(*columns).distinct(), keys_of_files)
+            self._lake.overwrite(make(every), spec)
             return self._lake.read(spec)
         key = [name for name in columns if name != "file_id"]
-        now = self._stage.keep(changed.of(records).select(*columns).distinct(), keys_of_files.name)
+        now = self._stage.keep(records.changed.select(*columns).distinct(), keys_of_files.name)
         before = self._lake.read(keys_of_files)
-        every = before.unionByName(now).select(*key)
-        self.replace_keys(spec, make, records, whole(changed.of(before).unionByName(now).select(*key), every), of_keys)
-        self._lake.replace_keys(now, changed.keys, keys_of_files)
+        known = before.unionByName(now).select(*key)
+        keys = whole(changed.of(before).unionByName(now).select(*key), known).distinct()
+        keys, few = self._stage.keep_or_hold(keys, f"changed_{spec.name}")
+        replaced = [(now, changed.keys, keys_of_files)]
+        if few is None or few:
+            replaced.append((make(of_keys(every, keys, few)), keys, spec))
+        side_by_side(lambda each: self._lake.replace_keys(*each), replaced)
         return self._lake.read(spec)
 
-    def replace_keys(
-        self,
-        spec: TableSpec,
-        make: Callable[[DataFrame], DataFrame],
-        records: DataFrame,
-        keys: DataFrame,
-        of_keys: Callable[[DataFrame, DataFrame], DataFrame] = only,
-    ) -> None:
+    def replace_keys(self, spec: TableSpec, make: Make, records: DataFrame, keys: DataFrame) -> None:
         """Have what ``make`` gives of the records of some keys in place of what the table has of these."""
         name = f"changed_{spec.name}"
         changed = self._stage.keep(keys.distinct(), name)
         if self._stage.rows_count(name):
-            self._lake.replace_keys(make(of_keys(records, changed)), changed, spec)
+            self._lake.replace_keys(make(only(records, changed)), changed, spec)
 
     def differing(
         self, *specs: TableSpec, made: Callable[..., DataFrame] = lambda rows: rows, are_others_the_same: bool = True
@@ -179,7 +206,7 @@ class RecordRows:
         changed = self._changed
         if changed is None or not are_others_the_same:
             return None
-        now = made(*(changed.of(self._lake.read(spec)) for spec in specs))
+        now = made(*map(self._of_changed, specs))
         if not changed.is_any_known:
             return now
         then = self.as_they_were(*specs)

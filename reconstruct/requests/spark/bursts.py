@@ -6,10 +6,10 @@ and of a lake that grows only those bursts anew in which lines are new.
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import only
@@ -46,12 +46,15 @@ def whole_bursts(slots: DataFrame, every_slot: DataFrame) -> DataFrame:
     )
 
 
-def of_slots(state_changes: DataFrame, slots: DataFrame) -> DataFrame:
-    """The events of these time slots; those long before and after are not read."""
-    first, last = slots.agg(F.min("time_slot"), F.max("time_slot")).collect()[0]
-    instants = () if not first else (F.lit(first * SLOT_US), F.lit((last + 1) * SLOT_US))
-    bounds = [F.col("corrected_time").between(*map(F.timestamp_micros, instants))] if instants else []
-    return only(reduce(DataFrame.where, bounds, state_changes), slots)
+def of_slots(state_changes: DataFrame, slots: DataFrame, few: Sequence[Row] | None) -> DataFrame:
+    """The events of these time slots, which are given too where they are ``few``: those long before and after are then
+    not read."""
+    numbers = [row["time_slot"] for row in few or ()]
+    # in the slot of 1970 are lines of no time
+    if not numbers or 0 in numbers:
+        return only(state_changes, slots)
+    instants = (F.timestamp_micros(F.lit(at * SLOT_US)) for at in (min(numbers), max(numbers) + 1))
+    return only(state_changes.where(F.col("corrected_time").between(*instants)), slots)
 
 
 def _bursts(slots: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from ingest.lake.delta import Lake
 from ingest.lake.direct import commit_files, direct_folder, write_files
 from ingest.lake.plans import union
 from ingest.lake.tables import TABLES, TableSpec
+from ingest.lake.tables.kept import CLOCK_MARKS, KEPT_TABLES, TOPIC_NAMINGS
 from tests.support.lakes.rows import full_and_empty
 
 SPECS = [TABLES[name] for name in ("bronze.log_records", "silver.leader_and_isr_timeline", "gold.divergences")]
@@ -78,6 +79,37 @@ def test_rows_of_several_tables_are_written_by_one_query(
         found.append([sorted(lake.read(spec).collect(), key=str) for spec in specs])
     assert found[0] == found[1]
     assert list(map(len, found[0])) == [3, 3, 0]
+
+
+def test_rows_are_added_to_several_tables_by_one_query(spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As to each by itself, though columns of one name are of other types; and of a table nothing may come."""
+    lake.ensure(KEPT_TABLES)
+    specs = [TABLES["silver.assignment_timeline"], CLOCK_MARKS, TOPIC_NAMINGS]
+    # ``first`` is of a mark in one of them, of a record in another
+    mark = "NAMED_STRUCT('at_us', 1L, 'evidence_id', 'e')"
+    of_marks = spark.sql(
+        "SELECT 'c' AS cluster_id, 'f' AS file_id, 'r' AS rule, 'k' AS key, true AS is_earlier, id AS clock,"
+        f" 1L AS marks, {mark} AS first, {mark} AS last FROM range(3)"
+    )
+    none = spark.createDataFrame([], lake.read(TOPIC_NAMINGS).schema)
+    given = list(zip(specs, (full_and_empty(spark, specs[0], 2), of_marks, none), strict=True))
+    lake.append_all(given)
+    found = [sorted(lake.read(spec).collect(), key=str) for spec in specs]
+    assert list(map(len, found)) == [3, 3, 0]
+    assert [lake.newest_version(spec) for spec in specs] == [1, 1, 0]
+    monkeypatch.setattr(delta, "direct_folder", lambda *_: None)
+    lake.append_all(given)
+    assert [sorted(lake.read(spec).collect(), key=str) for spec in specs] == [
+        sorted(rows * 2, key=str) for rows in found
+    ]
+
+
+def test_where_one_of_several_rows_breaks_a_condition_none_is_added(spark: Any, lake: Lake) -> None:
+    timeline, metrics = TABLES["silver.assignment_timeline"], TABLES["quality.run_metrics"]
+    backwards = full_and_empty(spark, timeline, 1).withColumn("valid_to", F.expr("valid_from - INTERVAL 1 SECOND"))
+    with pytest.raises(PythonException, match=r"a row of silver\.assignment_timeline breaks interval_order"):
+        lake.append_all([(metrics, full_and_empty(spark, metrics, 1)), (timeline, backwards)])
+    assert (lake.newest_version(timeline), lake.newest_version(metrics)) == (0, 0)
 
 
 def test_a_row_that_breaks_a_condition_of_its_table_is_refused_and_nothing_is_written(spark: Any, lake: Lake) -> None:

@@ -12,7 +12,7 @@ from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException, PySparkException
 
 from ingest.lake import file_system, pinned
-from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.delta import Lake, OfClusters, PinnedLake
 from ingest.lake.pinned import MOST_FILES, newest_version, pinned_table
 from ingest.lake.tables.quality import RUN_METRICS
 from jobs.sql.names import LakeNames
@@ -82,6 +82,23 @@ def test_an_earlier_version_is_read_from_its_files_where_delta_still_lists_them(
     assert pinned_table(spark, path, 9) is None
     with pytest.raises(PySparkException):
         of_files.read_at(RUN_METRICS, 9).collect()
+
+
+def test_what_came_since_a_version_is_read_from_the_files_that_came(spark: Any, lake: Lake) -> None:
+    of_files, of_cluster, of_no_cluster = PinnedLake(lake), OfClusters(lake, ["c"]), OfClusters(lake, ["d"])
+    for subject in "abc":
+        lake.append(rows(spark, subject), RUN_METRICS)
+    since = [subjects(of_files.read_since(RUN_METRICS, version)) for version in range(4)]
+    assert since == [["a", "b", "c"], ["b", "c"], ["c"], []]
+    assert subjects(of_cluster.read_since(RUN_METRICS, 2)) == ["c"]
+    assert subjects(of_no_cluster.read_since(RUN_METRICS, 2)) == []
+    lake.delete(RUN_METRICS, "subject = 'b'")
+    assert subjects(of_files.read_since(RUN_METRICS, 3)) == [], "a file is gone"
+    lake.overwrite(rows(spark, "a", "d"), RUN_METRICS)
+    assert subjects(of_files.read_since(RUN_METRICS, 3)) == ["a", "d"], "all rows are in a new file"
+    (Path(lake.path(RUN_METRICS)) / "_delta_log" / f"{3:020d}.crc").unlink()
+    assert subjects(of_files.read_since(RUN_METRICS, 3)) == ["a", "d"], "nothing says which files it had"
+    assert subjects(lake.read_since(RUN_METRICS, 5)) == ["a", "d"]
 
 
 def test_its_state_is_another_when_anything_was_written_or_it_was_made_anew(spark: Any, lake: Lake) -> None:

@@ -403,7 +403,9 @@ def test_each_burst_of_lines_is_matched_as_it_is_beside_all_others(spark: Any) -
     late, early = whole_bursts(slots.where(f"time_slot = {last}"), slots), slots.where(f"time_slot < {last}")
     assert {row["time_slot"] for row in late.collect()} == {last}
     # as lines of three clusters, matched in one go
-    parts = {"all": changes, "late": of_slots(changes, late), "early": of_slots(changes, early)}
+    few = late.collect()
+    assert of_slots(changes, late, few).count() == of_slots(changes, late, None).count() > 0
+    parts = {"all": changes, "late": of_slots(changes, late, few), "early": of_slots(changes, early, early.collect())}
     named = [
         lines.withColumns({column: F.concat(F.lit(f"{name}: "), column) for column in ("cluster_id", "record_id")})
         for name, lines in parts.items()

@@ -12,15 +12,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake import maintenance
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.lake.tables.events import ZNODE_CHANGES
+from ingest.lake.tables.events import STATE_CHANGE_EVENTS, ZNODE_CHANGES
 from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, FILE_CONTROLLERS, FILE_JUMPS, KEPT_TABLES, MATCHED_REQUESTS
 from reconstruct.clocks.spark.step import correcting
 from reconstruct.engine import staging as staging_
 from reconstruct.engine.staging import staging
 from reconstruct.kept.last_run import versions
-from reconstruct.kept.record_rows import RecordRows
+from reconstruct.kept.record_rows import OfRecords, RecordRows
 from tests.support.lakes.rows import append, at
 
 LOG: Final = {"cluster_id": "c", "source_kind": "state_change_log"}
@@ -64,7 +64,7 @@ def a_run(
     """One run's rows, and whether its clocks are those of the last."""
     names = "cluster_id string, broker_id bigint, sequence bigint, from_us bigint, to_us bigint, correction_us bigint"
     with staging(lake, "run") as stage:
-        rows = RecordRows(lake, stage, evidence)
+        rows = RecordRows(PinnedLake(lake), stage, evidence)
         yield rows, rows.is_the_same(CLOCKS, lake.spark.createDataFrame(clocks, names), correcting)
 
 
@@ -84,9 +84,9 @@ def test_what_came_and_what_went_is_known_though_older_files_are_deleted(
     for file_id in "abd":
         write(lake, file_id, 2, ingested=1)
     with a_run(lake, None, [clock]) as (rows, _):
-        rows.keep(CLOCK_MARKS, marked, lake.read(LOG_RECORDS))
+        rows.keep([OfRecords(CLOCK_MARKS, marked)], rows.records(LOG_RECORDS))
         assert rows.differing(CLOCK_MARKS) is None
-    evidence = versions(lake, (INGESTED_FILES,))
+    evidence = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     lake.append(lake.read(CLOCK_MARKS).where("false"), CLOCK_MARKS)
     maintenance.maintain(lake, 0.0, lambda message: None, (CLOCK_MARKS,))
     take_out(lake, "b")
@@ -94,7 +94,7 @@ def test_what_came_and_what_went_is_known_though_older_files_are_deleted(
     write(lake, "b", 3, ingested=2)
     write(lake, "c", 1, ingested=2)
     with a_run(lake, evidence, [clock]) as (rows, _):
-        rows.keep(CLOCK_MARKS, marked, lake.read(LOG_RECORDS))
+        rows.keep([OfRecords(CLOCK_MARKS, marked)], rows.records(LOG_RECORDS))
         found = rows.differing(CLOCK_MARKS)
         assert found is not None
         assert sorted((row["file_id"], row["marks"]) for row in found.collect()) == [
@@ -115,11 +115,11 @@ def test_of_files_that_are_new_all_rows_are_others(lake: Lake) -> None:
     clock = ("c", 1, 0, None, None, None)
     write(lake, "a", 2, ingested=1)
     with a_run(lake, None, [clock]) as (rows, _):
-        rows.keep(CLOCK_MARKS, marked, lake.read(LOG_RECORDS))
-    evidence = versions(lake, (INGESTED_FILES,))
+        rows.keep([OfRecords(CLOCK_MARKS, marked)], rows.records(LOG_RECORDS))
+    evidence = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     write(lake, "b", 3, ingested=2)
     with a_run(lake, evidence, [clock]) as (rows, _):
-        rows.keep(CLOCK_MARKS, marked, lake.read(LOG_RECORDS))
+        rows.keep([OfRecords(CLOCK_MARKS, marked)], rows.records(LOG_RECORDS))
         found = rows.differing(CLOCK_MARKS)
         assert found is not None
         assert [(row["file_id"], row["marks"]) for row in found.collect()] == [("b", 3)]
@@ -133,31 +133,34 @@ def test_rows_of_files_that_are_new_gone_or_others_are_made_anew(lake: Lake, mon
     def kept(run: int, evidence: dict[str, int] | None, *clocks: tuple[Any, ...]) -> dict[str, tuple[int, int]]:
         """Of each file its records, and the run that counted them."""
         with a_run(lake, evidence, list(clocks)) as (rows, are_clocks_the_same):
-            records = lake.read(LOG_RECORDS)
-            found = rows.keep(FILE_JUMPS, counted(run), records, are_others_the_same=are_clocks_the_same).collect()
-        return {row["file_id"]: (row["jumps_back"], row["far_jumps_back"]) for row in found}
+            wanted = [OfRecords(FILE_JUMPS, counted(run))]
+            (found,) = rows.keep(wanted, rows.records(LOG_RECORDS), are_others_the_same=are_clocks_the_same)
+            return {row["file_id"]: (row["jumps_back"], row["far_jumps_back"]) for row in found.collect()}
 
     assert kept(1, None, right) == {"a": (2, 1), "b": (2, 1), "d": (2, 1)}
-    first = versions(lake, (INGESTED_FILES,))
+    first = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     # b grows, c is new, d is gone; another broker's clock is known, and right
     take_out(lake, "b")
     take_out(lake, "d")
     write(lake, "b", 3, ingested=2)
     write(lake, "c", 1, ingested=2)
-    second = versions(lake, (INGESTED_FILES,))
+    second = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     assert kept(2, first, right, ("c", 9, 0, None, None, 0)) == {"a": (2, 1), "b": (3, 2), "c": (1, 2)}
     # one more file, of which nothing was known, where more files than these are not named
     write(lake, "e", 4, ingested=3)
     monkeypatch.setattr(staging_, "MOST_NAMED", 0)
     assert kept(3, second, right) == {"a": (2, 1), "b": (3, 2), "c": (1, 2), "e": (4, 3)}
-    third = versions(lake, (INGESTED_FILES,))
+    third = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     # times are corrected by another clock; and Delta has no such version any more
     assert {run for _, run in kept(4, third, right, wrong).values()} == {4}
-    assert {run for _, run in kept(5, {INGESTED_FILES.full_name: 99}, right, wrong).values()} == {5}
+    assert {
+        run for _, run in kept(5, {INGESTED_FILES.full_name: 99, LOG_RECORDS.full_name: 99}, right, wrong).values()
+    } == {5}
 
 
 def test_rows_of_a_key_are_made_anew_where_a_file_that_changed_tells_or_told_of_it(lake: Lake) -> None:
     right, wrong = ("c", 1, 0, None, None, None), ("c", 2, 0, None, None, 7)
+    slot = F.lit(0).cast("bigint")
 
     def kept(
         run: int, evidence: dict[str, int] | None, lines: dict[str, list[int | None]], clock: tuple[Any, ...] = right
@@ -169,15 +172,15 @@ def test_rows_of_a_key_are_made_anew_where_a_file_that_changed_tells_or_told_of_
             found = some.groupBy("cluster_id", "controller_id", "time_slot").agg(*counts)
             return lake.read(MATCHED_REQUESTS).where("false").unionByName(found, allowMissingColumns=True)
 
-        rows = [("c", file_id, controller, 0) for file_id, controllers in lines.items() for controller in controllers]
-        told = lake.spark.createDataFrame(
-            rows, "cluster_id string, file_id string, controller_id int, time_slot bigint"
-        )
+        told = [(file_id, controller) for file_id, controllers in lines.items() for controller in controllers]
+        lake.delete(STATE_CHANGE_EVENTS, "true")
+        given = [{"cluster_id": "c", "file_id": file_id, "controller_id": controller} for file_id, controller in told]
+        append(lake, STATE_CHANGE_EVENTS, given)
         with a_run(lake, evidence, [clock]) as (of_run, are_clocks_the_same):
             found = of_run.keep_of_keys(
                 MATCHED_REQUESTS,
                 count,
-                told,
+                of_run.records(STATE_CHANGE_EVENTS, made=lambda lines: lines.withColumn("time_slot", slot)),
                 FILE_CONTROLLERS,
                 whole=lambda some, _: some.unionByName(some.where("controller_id = 5").replace(5, 6, "controller_id")),
                 are_others_the_same=are_clocks_the_same,
@@ -188,7 +191,7 @@ def test_rows_of_a_key_are_made_anew_where_a_file_that_changed_tells_or_told_of_
         write(lake, file_id, 0, ingested=1)
     lines: dict[str, list[int | None]] = {"a": [1, 1, 6], "b": [1, 2, None], "d": [3, 4]}
     assert kept(1, None, lines) == {1: (3, 1), 2: (1, 1), 3: (1, 1), 4: (1, 1), 6: (1, 1), None: (1, 1)}
-    first = versions(lake, (INGESTED_FILES,))
+    first = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     # b grows: its last line, which was cut, is of another controller; c is new, d is gone
     take_out(lake, "b")
     take_out(lake, "d")
@@ -197,11 +200,11 @@ def test_rows_of_a_key_are_made_anew_where_a_file_that_changed_tells_or_told_of_
     lines = {"a": [1, 1, 6], "b": [2, 5, None, None], "c": [4]}
     second = {1: (2, 2), 2: (1, 2), 4: (1, 2), 5: (1, 2), 6: (1, 2), None: (2, 2)}  # 6 goes with 5
     assert kept(2, first, lines) == second
-    evidence = versions(lake, (INGESTED_FILES,))
+    evidence = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     # a file more, without lines
     write(lake, "e", 0, ingested=3)
     assert kept(3, evidence, lines) == second
-    evidence = versions(lake, (INGESTED_FILES,))
+    evidence = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     assert {run for _, run in kept(4, evidence, lines, wrong).values()} == {4}, "times are corrected by another clock"
 
 
@@ -220,13 +223,13 @@ def test_of_a_small_lake_nothing_is_kept(lake: Lake, monkeypatch: pytest.MonkeyP
     write(lake, "a", 2, ingested=1)
     clock = ("c", 1, 0, None, None, None)
     with a_run(lake, None, [clock]) as (rows, _):
-        rows.keep(FILE_JUMPS, counted(1), lake.read(LOG_RECORDS))
+        rows.keep([OfRecords(FILE_JUMPS, counted(1))], rows.records(LOG_RECORDS))
         rows.forget()
     assert (lake.rows_count(CLOCKS), lake.rows_count(FILE_JUMPS)) == (1, 1)
     monkeypatch.setattr(staging_, "IN_MEMORY_BYTES", 1 << 30)
-    evidence = versions(lake, (INGESTED_FILES,))
+    evidence = versions(lake, (INGESTED_FILES, LOG_RECORDS))
     with a_run(lake, evidence, [clock]) as (rows, are_clocks_the_same):
-        made = rows.keep(FILE_JUMPS, counted(2), lake.read(LOG_RECORDS))
+        (made,) = rows.keep([OfRecords(FILE_JUMPS, counted(2))], rows.records(LOG_RECORDS))
         assert [row["far_jumps_back"] for row in made.collect()] == [2]
         assert (rows.is_any_kept, are_clocks_the_same) == (False, False)
         rows.forget()

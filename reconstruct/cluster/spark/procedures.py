@@ -88,7 +88,7 @@ def controller_procedures(
     counted = of_procedure.groupBy("cluster_id", "procedure_number").agg(
         F.count_if(is_election).alias("elections_count"),
         F.count_if(F.col("is_unclean")).alias("unclean_count"),
-        F.count_distinct(partition).alias("tried"),
+        F.size(F.collect_set(partition)).alias("tried"),
         F.min(F.when(is_election, at)).alias("first_us"),
         F.percentile(F.when(is_election, at), 0.5).cast("bigint").alias("median_us"),
         F.max(F.when(is_election, at)).alias("last_us"),

@@ -186,7 +186,7 @@ OFFSET_OBSERVATIONS: Final = TableSpec(
         col("observed_at", "timestamp", "The sighting is not earlier, UTC; NULL where nothing says."),
         col("observed_at_upper", "timestamp", "The sighting is not later, UTC; NULL where nothing says."),
         required("source", "string", "Kind of source."),
-        col("file_id", "string", "Copy of a checkpoint that holds it, bronze.ingested_files; NULL of what none holds."),
+        col("file_id", "string", "Copied checkpoint that holds it, bronze.ingested_files; NULL where none does."),
         *PROVENANCE,
     ),
     version=2,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from ingest.lake.delta import Lake, only
-from ingest.lake.plans import differing, union
+from ingest.lake.delta import Lake
+from ingest.lake.plans import differing, only, union
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from ingest.lake.tables.kept import (

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
-from operator import and_
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import pyarrow as pa
 from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
@@ -32,7 +30,7 @@ from ingest.lake.direct import (
     write_known,
 )
 from ingest.lake.pinned import NewestVersion, PinnedTable, commit_actions, is_worth_it, newest_version, pinned_table
-from ingest.lake.plans import union
+from ingest.lake.plans import without
 from ingest.lake.renewal import (
     VERSION_PROPERTY,
     Standing,
@@ -476,39 +474,6 @@ def operations_since(lake: Lake, spec: TableSpec, version: int, newest: int) -> 
     told = [[action["commitInfo"] for action in commit or () if "commitInfo" in action] for commit in commits]
     # of a commit that is there no longer, or says nothing of itself, anything may be
     return frozenset(infos[0].get("operation", "") if infos else "" for infos in told)
-
-
-def without(rows: DataFrame, gone: DataFrame) -> DataFrame:
-    """The rows whose key is not one of ``gone``, whose columns are the key; NULL is a value like others."""
-    return _of_keys(rows, gone, "left_anti")
-
-
-def only(rows: DataFrame, keys: DataFrame) -> DataFrame:
-    """The rows whose key is one of ``keys``, whose columns are the key; NULL is a value like others."""
-    return _of_keys(rows, keys, "left_semi")
-
-
-def _of_keys(rows: DataFrame, keys: DataFrame, how: Literal["left_anti", "left_semi"]) -> DataFrame:
-    named = keys.select(*(F.col(name).alias(f"key_{name}") for name in keys.columns))
-    return rows.join(named, reduce(and_, (F.col(n).eqNullSafe(F.col(f"key_{n}")) for n in keys.columns)), how)
-
-
-def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
-    """The rows of several small DataFrames, of each in its order, collected by one query: to plan and to start another
-    costs more than the rows do."""
-    parts = [frame.select(F.struct("*").alias(f"of_{number}")) for number, frame in enumerate(frames)]
-    found: list[list[Row]] = [[] for _ in frames]
-    for row in union(parts).collect():
-        for number, of_frame in enumerate(row):
-            if of_frame is not None:
-                found[number].append(of_frame)
-    return found
-
-
-def in_order(rows: Iterable[Row], *names: str) -> list[Row]:
-    """A few collected rows in the order of these columns, NULL first, as Spark sorts them. To have Spark do it takes
-    two jobs more, one of which makes all rows once more, to see where to cut."""
-    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
 
 
 def _cast(spec: TableSpec, name: str) -> SparkColumn:

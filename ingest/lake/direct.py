@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.file_system import local_path
 from ingest.lake.pinned import delta_log, is_worth_it
-from ingest.lake.plans import map_in_arrow, union
+from ingest.lake.plans import beside_each_other, map_in_arrow
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.types import arrow_schema, spark_schema
 
@@ -143,12 +143,9 @@ def write_files_together(tables: Sequence[tuple[DataFrame, str, TableSpec]]) -> 
         for file in of_tables:
             yield from file.written
 
-    parts = [
-        _with_own_broken(rows, spec).select(F.struct("*").alias(f"of_{number}"))
-        for number, (rows, _, spec) in enumerate(tables)
-    ]
+    checked = beside_each_other([_with_own_broken(rows, spec) for rows, _, spec in tables])
     files: dict[str, list[NewFile]] = {spec.full_name: [] for _, spec in folders}
-    for file in _by_tasks(union(parts), written):
+    for file in _by_tasks(checked, written):
         files[file.table].append(file)
     return files
 

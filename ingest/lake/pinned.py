@@ -222,9 +222,9 @@ def pinned_table(
     *,
     without: PinnedTable | None = None,
 ) -> PinnedTable | None:
-    """The table at ``path``, at its newest version or another, as far as it is of files that it has not ``without``
-    what it was; None where its files are more, or not to be read as they are, or where Delta keeps nothing of the
-    version beside its commit, as of one that is long ago."""
+    """The table at ``path``, at its newest version or another; of its files not those that it had ``without`` what came
+    since. None where its files are more, or not to be read as they are, or where Delta keeps nothing of the version
+    beside its commit, as of one that is long ago."""
     newest = newest_version(spark, path)
     checksum = newest.checksum if version in (None, newest.number) else _checksum(spark, path, version)
     if checksum is None or not isinstance(files := checksum.get("allFiles"), list):

@@ -1,13 +1,15 @@
-"""Steps of a plan for which pyspark asks Spark once for each part, or each column: here once. Each time Spark goes
-through the whole plan."""
+"""Steps of a plan that are taken in many places; those for which pyspark asks Spark once for each part, or each column,
+here once: each time Spark goes through the whole plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import and_
+from typing import Any, Final, Literal
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
@@ -31,10 +33,48 @@ def union(parts: Iterable[DataFrame]) -> DataFrame:
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, whole), spark)
 
 
+def beside_each_other(frames: Sequence[DataFrame]) -> DataFrame:
+    """All rows of frames whose columns have nothing to do with each other: a column for each frame, which holds its
+    rows whole, and NULL in those of others."""
+    return union(frame.select(F.struct("*").alias(f"of_{number}")) for number, frame in enumerate(frames))
+
+
 def differing(one: DataFrame, other: DataFrame) -> DataFrame:
     """The rows, each once, of which one has more than the other, whichever; the columns are those of ``one``."""
     counted = [rows.select(*one.columns, F.lit(by).alias("_more")) for rows, by in ((one, 1), (other, -1))]
     return union(counted).groupBy(*one.columns).agg(F.sum("_more").alias("_more")).where("_more <> 0").drop("_more")
+
+
+def without(rows: DataFrame, gone: DataFrame) -> DataFrame:
+    """The rows whose key is not one of ``gone``, whose columns are the key; NULL is a value like others."""
+    return _of_keys(rows, gone, "left_anti")
+
+
+def only(rows: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows whose key is one of ``keys``, whose columns are the key; NULL is a value like others."""
+    return _of_keys(rows, keys, "left_semi")
+
+
+def _of_keys(rows: DataFrame, keys: DataFrame, how: Literal["left_anti", "left_semi"]) -> DataFrame:
+    named = keys.select(*(F.col(name).alias(f"key_{name}") for name in keys.columns))
+    return rows.join(named, reduce(and_, (F.col(n).eqNullSafe(F.col(f"key_{n}")) for n in keys.columns)), how)
+
+
+def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
+    """The rows of several small DataFrames, of each in its order, collected by one query: to plan and to start another
+    costs more than the rows do."""
+    found: list[list[Row]] = [[] for _ in frames]
+    for row in beside_each_other(frames).collect():
+        for number, of_frame in enumerate(row):
+            if of_frame is not None:
+                found[number].append(of_frame)
+    return found
+
+
+def in_order(rows: Iterable[Row], *names: str) -> list[Row]:
+    """A few collected rows in the order of these columns, NULL first, as Spark sorts them. To have Spark do it takes
+    two jobs more, one of which makes all rows once more, to see where to cut."""
+    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
 
 
 def map_in_arrow(rows: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:

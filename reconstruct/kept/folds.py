@@ -18,8 +18,8 @@ from typing import Any, Final, Generic, TypeVar
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, side_by_side, without
-from ingest.lake.plans import union
+from ingest.lake.delta import Lake, side_by_side
+from ingest.lake.plans import union, without
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS, OF_KEY, TOPIC_HASHES

@@ -17,8 +17,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, collect_all, only, side_by_side
-from ingest.lake.plans import differing, of_files
+from ingest.lake.delta import Lake, side_by_side
+from ingest.lake.plans import collect_all, differing, of_files, only
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.events import (

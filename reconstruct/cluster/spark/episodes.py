@@ -10,7 +10,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import collect_all
+from ingest.lake.plans import collect_all
 from ingest.lake.tables.controllers import CONTROLLER_EPISODES
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.episodes.tenures import TROUBLE, reigns

@@ -12,8 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import collect_all, in_order
-from ingest.lake.plans import union
+from ingest.lake.plans import collect_all, in_order, union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import in_order
+from ingest.lake.plans import in_order
 from ingest.lake.tables.bronze import SourceKind
 from reconstruct.cluster.spark.controller_lines import level_floor
 from reconstruct.cluster.view import LogSpan

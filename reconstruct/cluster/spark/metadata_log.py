@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import collect_all, in_order
+from ingest.lake.plans import collect_all, in_order
 from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.metadata_log import (
     MIN_ISR,

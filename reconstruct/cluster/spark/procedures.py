@@ -8,9 +8,8 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import collect_all
 from ingest.lake.local_frames import local_frame
-from ingest.lake.plans import union
+from ingest.lake.plans import collect_all, union
 from ingest.lake.tables.controllers import CONTROLLER_PROCEDURES
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType

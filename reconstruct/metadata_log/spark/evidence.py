@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import collect_all
+from ingest.lake.plans import collect_all
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.metadata_log.evidence import (
     OF_QUORUM,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import collect_all
+from ingest.lake.plans import collect_all
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.settings import checkpoint_interval_us, session_timeout_us

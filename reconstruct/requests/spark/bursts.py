@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import only
+from ingest.lake.plans import only
 from reconstruct.requests.spark.matching import UNDER_WAY_US
 
 _CONTROLLER: Final = ("cluster_id", "controller_id")

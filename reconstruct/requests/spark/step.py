@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import in_order
+from ingest.lake.plans import in_order
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
 from reconstruct.cluster.view import ClusterView, CountedRequests
 from reconstruct.engine.folds import map_rows, table_columns

@@ -385,17 +385,14 @@ class PinnedLake(Lake):
 
     def read_since(self, spec: TableSpec, version: int) -> DataFrame:
         """Of the table as it is now, and stays, the rows of the files that it has not had at a version."""
-        then = self._pinned(spec, version)
-        rows = None if then is None else self._pinned_rows(spec, self.version_read(spec), without=then)
+        then = pinned_table(self.spark, self.path(spec), version) if self._pins else None
+        rows = None if then is None else self._pinned_rows(spec, self.version_read(spec), then)
         return self.read(spec) if rows is None else rows
-
-    def _pinned(self, spec: TableSpec, version: int | None, without: PinnedTable | None = None) -> PinnedTable | None:
-        return pinned_table(self.spark, self.path(spec), version, without=without) if self._pins else None
 
     def _pinned_rows(
         self, spec: TableSpec, version: int | None, without: PinnedTable | None = None
     ) -> DataFrame | None:
-        pinned = self._pinned(spec, version, without)
+        pinned = pinned_table(self.spark, self.path(spec), version, without=without) if self._pins else None
         return None if pinned is None else pinned.frame(self.spark)
 
 

@@ -28,7 +28,7 @@ from ingest.lake.tables.events import (
     STATE_CHANGE_EVENTS,
     ZNODE_CHANGES,
 )
-from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, OFFSET_STATEMENTS, RECORD_ROWS_TABLES
+from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, OFFSET_STATEMENTS, RECORD_COUNTS, RECORD_ROWS_TABLES
 from reconstruct.engine.folds import local_rows
 from reconstruct.engine.staging import Staging
 
@@ -98,8 +98,11 @@ class RecordRows:
         try:
             then = self._lake.read_at(INGESTED_FILES, version).select(*_FILE, of_file.alias("then"))
             now = self._lake.read(INGESTED_FILES).select(*_FILE, of_file.alias("now"))
+            # an ingest that was cut off left records without the row of their file, and they were read
+            read = self._lake.read(RECORD_COUNTS).select(*_FILE).distinct().withColumn("is_read", F.lit(True))
             changed = now.join(then, list(_FILE), "full_outer").where("NOT now <=> then")
-            found = changed.select(*_FILE, F.expr("then IS NOT NULL AS is_known"))
+            is_known = F.expr("then IS NOT NULL OR is_read IS NOT NULL").alias("is_known")
+            found = changed.join(read, list(_FILE), "left").select(*_FILE, is_known)
             keys, few = self._stage.keep_or_hold(found, "changed_files")
         except (Py4JJavaError, PySparkException):
             return None

@@ -15,12 +15,21 @@ from ingest.lake import maintenance
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
 from ingest.lake.tables.events import STATE_CHANGE_EVENTS, ZNODE_CHANGES
-from ingest.lake.tables.kept import CLOCK_MARKS, CLOCKS, FILE_CONTROLLERS, FILE_JUMPS, KEPT_TABLES, MATCHED_REQUESTS
+from ingest.lake.tables.kept import (
+    CLOCK_MARKS,
+    CLOCKS,
+    FILE_CONTROLLERS,
+    FILE_JUMPS,
+    KEPT_TABLES,
+    MATCHED_REQUESTS,
+    RECORD_COUNTS,
+)
 from reconstruct.clocks.spark.step import correcting
 from reconstruct.engine import staging as staging_
 from reconstruct.engine.staging import staging
 from reconstruct.kept.last_run import versions
 from reconstruct.kept.record_rows import OfRecords, RecordRows
+from reconstruct.log_records import record_counts
 from tests.support.lakes.rows import append, at
 
 LOG: Final = {"cluster_id": "c", "source_kind": "state_change_log"}
@@ -123,6 +132,23 @@ def test_of_files_that_are_new_all_rows_are_others(lake: Lake) -> None:
         found = rows.differing(CLOCK_MARKS)
         assert found is not None
         assert [(row["file_id"], row["marks"]) for row in found.collect()] == [("b", 3)]
+
+
+def test_records_that_a_cut_off_ingest_left_are_not_there_twice_once_their_file_is_known(lake: Lake) -> None:
+    clock = ("c", 1, 0, None, None, None)
+    wanted = [OfRecords(CLOCK_MARKS, marked), OfRecords(RECORD_COUNTS, record_counts)]
+    left = [LOG | {"file_id": "b", "record_id": f"b{n}", "byte_offset": n} for n in range(2)]
+    write(lake, "a", 2, ingested=1)
+    append(lake, LOG_RECORDS, left)
+    with a_run(lake, None, [clock]) as (rows, _):
+        rows.keep(wanted, rows.records(LOG_RECORDS))
+    evidence = versions(lake, (INGESTED_FILES, LOG_RECORDS))
+    lake.delete(LOG_RECORDS, "file_id = 'b'")
+    write(lake, "b", 3, ingested=2)
+    with a_run(lake, evidence, [clock]) as (rows, _):
+        marks, counts = rows.keep(wanted, rows.records(LOG_RECORDS))
+        assert sorted((row["file_id"], row["marks"]) for row in marks.collect()) == [("a", 2), ("b", 3)]
+        assert sorted((row["file_id"], row["records_count"]) for row in counts.collect()) == [("a", 2), ("b", 3)]
 
 
 def test_rows_of_files_that_are_new_gone_or_others_are_made_anew(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from typing import Final
 
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.evidence import BrokerFact
-from reconstruct.cluster.view import ClusterView, Tenure
+from reconstruct.cluster.spans import Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts

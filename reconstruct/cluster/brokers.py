@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
-from reconstruct.cluster.view import Registration
+from reconstruct.cluster.spans import Registration
 from reconstruct.time.intervals import Interval
 from reconstruct.time.spans import within
 
@@ -196,3 +197,33 @@ def _from_logs(facts: Sequence[BrokerFact], told: _OfEnds) -> list[RegistrationS
 
 def _begun(opened: BrokerFact) -> str | None:
     return None if opened.kind == "up" else "retention_boundary"
+
+
+class StartStep(IntEnum):
+    """What a line of a start says, in the order of one process; a broker of ZooKeeper has the last alone.
+
+    A node of a KRaft cluster tells its start in steps, the controller's before the broker's, seconds apart. Lines
+    between the first step and the last are of the new process.
+    """
+
+    CONTROLLER_STARTING = 0
+    BROKER_LEAVES_SHUTDOWN = 1
+    BROKER_STARTING = 2
+
+
+def process_starts(lines: Iterable[tuple[int, int, StartStep, str]]) -> list[tuple[int, int, str]]:
+    """When each process started, by the first line that says so: broker, instant, record.
+
+    ``lines`` are (broker, instant, step, record) of all lines of starts.
+
+    >>> lines = [(1, 10, StartStep.CONTROLLER_STARTING, "a"), (1, 13, StartStep.BROKER_STARTING, "b")]
+    >>> process_starts([*lines, (1, 90, StartStep.BROKER_STARTING, "c")])
+    [(1, 10, 'a'), (1, 90, 'c')]
+    """
+    found: list[tuple[int, int, str]] = []
+    last: dict[int, StartStep] = {}
+    for broker_id, at, step, record_id in sorted(lines):
+        if broker_id not in last or step <= last[broker_id]:
+            found.append((broker_id, at, record_id))
+        last[broker_id] = step
+    return found

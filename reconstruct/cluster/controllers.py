@@ -12,7 +12,7 @@ from typing import Final
 from ingest.lake.tables.bronze import LOG_LEVELS
 from reconstruct.cluster.evidence import ControllerFact
 from reconstruct.cluster.generations import GenerationFact, generation_starts
-from reconstruct.cluster.view import Tenure
+from reconstruct.cluster.spans import Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.findings.verdicts import Divergence, Verdicts

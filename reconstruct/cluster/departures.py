@@ -9,7 +9,7 @@ from typing import Final
 from reconstruct.cluster.broker_past import BrokerPast, broker_pasts
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.evidence import ClusterFacts, LifeSign
-from reconstruct.cluster.view import Departure
+from reconstruct.cluster.spans import Departure
 from reconstruct.time.spans import within
 
 #: A broker whose connection failed tries again within this time: failures closer together are one series.

@@ -10,7 +10,7 @@ from typing import Final
 from ingest.shapes import versions_of
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.settings import Configuration, OwnSettings, SettingChange, SettingsOverTime
-from reconstruct.cluster.view import LiveView, LogSpan
+from reconstruct.cluster.spans import LiveView, LogSpan
 from reconstruct.model.versions import (
     DYNAMIC_BROKER_SETTINGS_SINCE,
     NEWEST,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import pairwise
 from operator import itemgetter
@@ -109,6 +109,14 @@ class SettingsOverTime:
         every = [*own, *(change for changes in self.brokers.values() for change in changes)]
         return sorted({change.at for change in every})
 
+    def before(self, instant: int) -> SettingsOverTime:
+        """What changed before ``instant``. The first change of each place stays: it says whether it was made then."""
+        return replace(
+            self,
+            topics={topic: _changes_before(changes, instant) for topic, changes in self.topics.items()},
+            brokers={broker_id: _changes_before(changes, instant) for broker_id, changes in self.brokers.items()},
+        )
+
     def _in_force(self, topic: str, broker_id: int, at: int) -> list[SettingChange | None]:
         """What each place had at ``at`` that sets something, or of which nothing is known (None); the first counts."""
         of_topic = _as_of(self.topics.get(topic, ()), at, is_whole=self.is_whole)
@@ -123,6 +131,10 @@ def _as_of(changes: Sequence[SettingChange], at: int, *, is_whole: bool) -> Sett
     if known:
         return changes[known - 1]
     return SettingChange(at) if is_whole and (not changes or changes[0].is_first) else None
+
+
+def _changes_before(changes: Sequence[SettingChange], instant: int) -> Sequence[SettingChange]:
+    return tuple(change for place, change in enumerate(changes) if not place or change.at < instant)
 
 
 #: When settings were printed, µs, and which; None: from then on nothing printed before counts.
@@ -171,6 +183,10 @@ class Configuration:
         """When the print was that says what held at ``at``; None where none does."""
         start, said = self._print_by(at)
         return start if said is not None and setting in said else None
+
+    def before(self, instant: int) -> Configuration:
+        """What its file has, and what was printed before ``instant``."""
+        return replace(self, printed=tuple(one for one in self.printed if one[0] < instant))
 
     def _print_by(self, at: int) -> Printed:
         known = bisect_right(self.printed, at, key=itemgetter(0))

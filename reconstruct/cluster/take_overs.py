@@ -11,7 +11,7 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.controllers import TenureSpan
 from reconstruct.cluster.evidence import TakeOverLine
-from reconstruct.cluster.view import Tenure
+from reconstruct.cluster.spans import Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.take_over import READY, TAKE_OVER_ORDER

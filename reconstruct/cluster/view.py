@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -17,6 +17,15 @@ from reconstruct.cluster.settings import (
     SettingsOverTime,
     lag_time_us,
     unclean_election,
+)
+from reconstruct.cluster.spans import (
+    CountedRequests,
+    Departure,
+    LiveView,
+    LogSpan,
+    Registration,
+    Tenure,
+    registration_before,
 )
 from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.kept.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
@@ -35,115 +44,6 @@ _BY_KEY: Final = (
 )
 _Asked = ParamSpec("_Asked")
 _Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True, slots=True)
-class Tenure:
-    """One controller's hold of one controller epoch; ``controller_id`` is -1 where nothing says who it was.
-
-    ``level_floor`` is the lowest level seen in its state-change log: None where none of that log was given.
-    """
-
-    controller_id: int
-    controller_epoch: int
-    start: int
-    end: int | None
-    evidence: tuple[str, ...]
-    level_floor: str | None = None
-    #: counts how often the cluster had been created again in the same folders: epochs start again each time.
-    generation: int = 0
-
-    @property
-    def logs_transitions(self) -> bool:
-        """Whether replica transitions and partitions going offline are in the log that was given."""
-        return self.level_floor == "TRACE"
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """A broker's registration and why it ended; None while it lasts or where nothing says.
-
-    ``ended_after``: it had not ended by then, µs; None where nothing tells. A transaction tells the end itself.
-    """
-
-    end_reason: str | None = None
-    ended_after: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """A broker that stopped serving before, or as, its registration ended; instants in µs since the epoch.
-
-    ``served_until`` is its last sign of life. At ``gone_by`` it had stopped; None where nothing proves when: it lived
-    on, paused or cut off, or neither a later start nor failed connections tell of its death. Its registration ended
-    between ``unregistered_after`` and ``unregistered_by``.
-    """
-
-    served_until: int
-    gone_by: int | None
-    unregistered_after: int
-    unregistered_by: int
-    evidence: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LogSpan:
-    """What one file of a broker's state-change log covers, in µs; ``level_floor`` is the lowest level seen in it.
-
-    ``is_in_order``: its times allow that its lines stand in the order in which they were written
-    (:mod:`reconstruct.time.line_order`). ``is_shared``: other brokers' processes write to it, too, and roll it: what
-    one of them wrote since is in the file that another rolls away, and is lost with the next. ``most_back_us``: by how
-    much its times jump back at the most.
-    """
-
-    start: int
-    end: int
-    level_floor: str | None
-    is_in_order: bool = True
-    is_shared: bool = False
-    most_back_us: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CountedRequests:
-    """Requests that a broker received of one controller one after the other: correlation ids without a gap, and of each
-    the broker's log has its count and all lines of it (2.6 and later, TRACE). ``start`` and ``end`` are the receipts of
-    the first and the last, µs."""
-
-    controller_id: int
-    controller_epoch: int
-    first_id: int
-    last_id: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class LiveView:
-    """The live brokers as a controller listed them: its own, processed view; ``added``: those that it had not held for
-    live until then, as the line says."""
-
-    at: int
-    controller_id: int | None
-    live: frozenset[int]
-    evidence_id: str
-    added: frozenset[int] = frozenset()
-
-
-#: A controller that ignores a registration says so in the same step as it lists the brokers, µs.
-_SAME_STEP_US: Final = 1_000_000
-
-
-def leave_out(views: list[LiveView], controller_id: int | None, at: int, ignored: frozenset[int]) -> None:
-    """Take the brokers whose registration a controller ignores, since their features do not fit (since 2.7), from the
-    list of /brokers/ids that it logged just before: it does not hold them for live."""
-    for place in range(len(views) - 1, -1, -1):
-        view = views[place]
-        if view.at < at - _SAME_STEP_US:
-            break
-        if view.controller_id == controller_id and view.at <= at:
-            views[place] = replace(view, live=view.live - ignored, added=view.added - ignored)
-            break
 
 
 def _noted(
@@ -283,6 +183,42 @@ class ClusterView:
         if any(start < at <= end for at in self.recreations):
             return False
         return end - start <= RECREATION_US or self.is_in_one_file(broker_id, start, end)
+
+    def before(self, instant: int) -> ClusterView:
+        """What is known of what was before ``instant``: the same, whatever the cluster does later. Of each broker its
+        first start after that is known, too, which ends whatever it went on with."""
+        return replace(
+            self,
+            tenures=tuple(tenure.before(instant) for tenure in self.tenures if tenure.start < instant),
+            liveness={
+                broker_id: tuple(registration_before(span, instant) for span in spans if span.start < instant)
+                for broker_id, spans in self.liveness.items()
+            },
+            departures={
+                broker_id: tuple(departure for departure in departures if departure.unregistered_by < instant)
+                for broker_id, departures in self.departures.items()
+            },
+            recreations=tuple(at for at in self.recreations if at < instant),
+            configurations={broker_id: own.before(instant) for broker_id, own in self.configurations.items()},
+            settings=self.settings.before(instant),
+            process_starts={
+                broker_id: starts[: bisect_left(starts, (instant,)) + 1]
+                for broker_id, starts in self.process_starts.items()
+            },
+            shutdown_requests={
+                broker_id: tuple(asked for asked in requests if asked[0] < instant)
+                for broker_id, requests in self.shutdown_requests.items()
+            },
+            logs={
+                broker_id: tuple(span.before(instant) for span in spans if span.start < instant)
+                for broker_id, spans in self.logs.items()
+            },
+            counted_requests={
+                broker_id: tuple(run.before(instant) for run in runs if run.start < instant)
+                for broker_id, runs in self.counted_requests.items()
+            },
+            live_views=tuple(view for view in self.live_views if view.at < instant),
+        )
 
     @_noted
     def keeps_order(self, broker_id: int) -> bool:

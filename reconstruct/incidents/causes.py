@@ -15,7 +15,7 @@ from typing import Final
 
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.ends import RegistrationEnd
-from reconstruct.cluster.view import Departure, Tenure
+from reconstruct.cluster.spans import Departure, Tenure
 
 #: How much later than a broker's return what its absence did may begin; and how far apart effects of one incident are
 #: that have no cause. Microseconds.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -20,6 +20,8 @@ Value_co = TypeVar("Value_co", covariant=True)
 
 #: The question that every fold asks: for what is given to it without being noted.
 ALWAYS: Final = "always"
+#: Not a question, but before which instant all facts are that were asked for.
+BEFORE: Final = "before"
 
 
 class Facts(Protocol):
@@ -31,11 +33,19 @@ class Facts(Protocol):
     def answer(self, fact: str, /, *asked: Any) -> object:
         """The answer to a question, as it was noted; to :data:`ALWAYS`, all that is not noted."""
 
+    def before(self, instant: int) -> Self:
+        """What of the facts was before an instant, µs: the same, whatever comes later."""
+
+
+Facts_ = TypeVar("Facts_", bound=Facts)
+
 
 class Asked:
-    """The questions of one fold: the name of a fact, and what of it was asked for."""
+    """The questions of one fold: the name of a fact, and what of it was asked for; of facts ``before`` an instant, or
+    of all (None)."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: int | None = None) -> None:
+        self._before: list[tuple[str, int]] = [] if before is None else [(BEFORE, before)]
         self._questions: set[tuple[Any, ...]] = {(ALWAYS,)}
         self._spans: dict[tuple[str, Any], tuple[int, int]] = {}
 
@@ -49,9 +59,10 @@ class Asked:
         self._spans[fact, whose] = min(first, start, end), max(last, start, end)
 
     def questions(self) -> list[str]:
-        """Each question once, in a fixed order."""
+        """Each question once, in a fixed order, behind the instant before which they are."""
         spans = {(*of, *span) for of, span in self._spans.items()}
-        return sorted(json.dumps(question) for question in self._questions | spans)
+        asked = sorted(json.dumps(question) for question in self._questions | spans)
+        return [*map(json.dumps, self._before), *asked]
 
 
 class _Noted:
@@ -107,21 +118,39 @@ class NotedSequence(_Noted, Sequence[Value_co]):
         return self._values[index]
 
 
-class Answers:
-    """Facts that are asked again: each question once for all folds."""
+#: Of how many instants the facts before them are held.
+_INSTANTS_HELD: Final = 16
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+
+class Answers(Generic[Facts_]):
+    """``facts`` that are asked again: each question once for all folds."""
+
+    def __init__(self, facts: Facts_) -> None:
+        self.facts = facts
         self._known: dict[str, str] = {}
+        self._before: dict[int, Answers[Facts_]] = {}
 
-    def fingerprint(self, questions: Iterable[str]) -> str:
+    def before(self, instant: int | None) -> Answers[Facts_]:
+        """Those of what was before an instant; themselves where there is none."""
+        if instant is None:
+            return self
+        if instant not in self._before:
+            if len(self._before) == _INSTANTS_HELD:
+                self._before.clear()
+            self._before[instant] = Answers(self.facts.before(instant))
+        return self._before[instant]
+
+    def fingerprint(self, questions: Sequence[str]) -> str:
         """Of the answers to these questions: another where any of them is another."""
+        fact, *instant = json.loads(questions[0])
+        if fact == BEFORE:
+            return self.before(*instant).fingerprint(questions[1:])
         return _hash("".join(map(self._answer, questions)))
 
     def _answer(self, question: str) -> str:
         known = self._known.get(question)
         if known is None:
-            known = self._known[question] = _hash(repr(plain(self._facts.answer(*json.loads(question)))))
+            known = self._known[question] = _hash(repr(plain(self.facts.answer(*json.loads(question)))))
         return known
 
 

@@ -33,6 +33,8 @@ from reconstruct.kept.topics import ALL_TOPICS, TOPIC_KEY, Topics, changed_topic
 F_ = TypeVar("F_", bound=Facts)
 #: Pseudo table: keys that have no evidence any more.
 _GONE: Final = "gone"
+#: What was over for so long nothing that happens in its cluster bears on, µs.
+_SETTLED_US: Final = 900_000_000
 #: Of what a fold gives, the rows that say which keys are done again.
 _DONE: Final = (FOLDED_KEYS.full_name, _GONE)
 
@@ -47,6 +49,12 @@ class KeptKey:
     answers: str
 
 
+def settled_by(last: int) -> int:
+    """By when a key of which nothing is later than ``last`` was over and done with, µs: at the next quarter of an hour
+    but one, so that many keys share what is known of their cluster until then."""
+    return (last // _SETTLED_US + 2) * _SETTLED_US
+
+
 @dataclass(frozen=True)
 class Fold(Generic[F_]):
     """How a step makes rows of all evidence of each key.
@@ -55,6 +63,9 @@ class Fold(Generic[F_]):
     one key and the facts of its cluster, and depends on nothing else; ``unknown`` makes the facts of a cluster of which
     none are known. ``tables`` are those that this step alone makes; with ``judges`` it also gives findings, verdicts,
     and rows of the pseudo tables ``beside``.
+
+    ``over_by`` says of rows of evidence by when their key was over and done with, µs, None where it may go on: its
+    function is given the facts of before that alone, so that nothing later has it done anew.
     """
 
     name: str
@@ -64,6 +75,7 @@ class Fold(Generic[F_]):
     unknown: Callable[[str], F_]
     judges: bool = True
     beside: tuple[str, ...] = ()
+    over_by: Callable[[Sequence[Row]], int | None] = lambda _: None
 
     def __post_init__(self) -> None:
         """Rows are replaced, and audited, key by key."""
@@ -263,15 +275,16 @@ def for_each_key(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[Iterable[
     """The fold's function with what is kept of the key as its last row. Where a row of the evidence is what was kept of
     the key (:class:`KeptKey`), it gives nothing of one that is as it was, and of one without other evidence that it is
     gone."""
-    function, unknown, key = step.function, step.unknown, step.key
-    answers: dict[str, Answers] = {}
+    unknown, key = step.unknown, step.key
+    answers: dict[str, Answers[F_]] = {}
 
     def noting(evidence: Iterable[Row]) -> Iterator[Row]:
         rows = list(evidence)
         whose = {name: rows[0][name] for name in key}
         cluster_id = rows[0]["cluster_id"]
-        given = facts.get(cluster_id) or unknown(cluster_id)
-        of_cluster = answers.setdefault(cluster_id, Answers(given))
+        of_cluster = answers.get(cluster_id)
+        if of_cluster is None:
+            of_cluster = answers[cluster_id] = Answers(facts.get(cluster_id) or unknown(cluster_id))
         before = values_of(KeptKey, rows)
         if before:
             rows = [row for row in rows if row[KIND] != KeptKey.__name__]
@@ -281,8 +294,9 @@ def for_each_key(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[Iterable[
         hashed = tuple(hash_of(rows))
         if any(kept == KeptKey(len(rows), hashed, kept.asked, of_cluster.fingerprint(kept.asked)) for kept in before):
             return
-        asked = Asked()
-        for row in function(rows, given.noting(asked)):
+        over_by = step.over_by(rows)
+        asked = Asked(over_by)
+        for row in step.function(rows, of_cluster.before(over_by).facts.noting(asked)):
             is_keyed = not row.keys().isdisjoint(whose.keys())
             if is_keyed and any(row.get(name, value) != value for name, value in whose.items()):
                 raise ValueError(f"{row[TABLE]}: a row of another key than {whose}, by which it could not be replaced")
@@ -307,7 +321,7 @@ class _AnswersNow:
 
     def __init__(self, facts: Mapping[str, F_], unknown: Callable[[str], F_]) -> None:
         self._facts, self._unknown = facts, unknown
-        self._of_clusters: dict[str, Answers] = {}
+        self._of_clusters: dict[str, Answers[Any]] = {}
 
     def are_the_same(self, row: Row) -> bool:
         """Whether they are those that were kept, ``row`` of :data:`FOLDED_KEYS`."""

@@ -9,7 +9,8 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import Final
 
-from reconstruct.cluster.view import ClusterView, Departure
+from reconstruct.cluster.spans import Departure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import NO_LEADER
 from reconstruct.partitions.assignment import Assignment, Window
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState

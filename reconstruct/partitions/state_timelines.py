@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.view import ClusterView, Tenure
+from reconstruct.cluster.spans import SHOWN_OF_TENURE, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import (
     NO_LEADER,
     PartitionState,
@@ -127,7 +128,7 @@ def _walk(
         )
         if tenure is not None and tenure.start > known_from and not gone and not has_ended:
             value = MachineState(initial(tenure), tenure.controller_id, epoch)
-            changes.append(Change(tenure.start, value, tenure.evidence[:2], CONTROLLER_FAILOVER))
+            changes.append(Change(tenure.start, value, tenure.evidence[:SHOWN_OF_TENURE], CONTROLLER_FAILOVER))
         for line in by_epoch.get(epoch, ()):
             _apply(changes, line, tenure, cluster, unlogged_at, known_from)
     return changes

@@ -114,8 +114,17 @@ def _deleted_at(facts: Sequence[Evidence]) -> int | None:
     return min((fact.at_upper if fact.at_upper is not None else fact.at for fact in gone), default=None)
 
 
+def shows_end(kind: str, to_state: str | None) -> bool:
+    """Whether a fact of that kind tells of the partition's end, though it may have been created again since."""
+    return kind in _GONE or kind == EventType.TOPIC_DELETION_COMPLETED or _leaves(kind, to_state)
+
+
+def _leaves(kind: str, to_state: str | None) -> bool:
+    return kind == EventType.PARTITION_STATE_CHANGE and to_state == PartitionState.NON_EXISTENT
+
+
 def _is_end(fact: Evidence) -> bool:
-    return fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state == PartitionState.NON_EXISTENT
+    return _leaves(fact.kind, fact.to_state)
 
 
 def _completed(facts: Sequence[Evidence]) -> list[int]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from reconstruct.cluster.view import ClusterView, Tenure
+from reconstruct.cluster.spans import Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import BATCHES_COUNTED_SINCE, BROKER_EPOCHS_SINCE
 from reconstruct.requests.evidence import UPDATE_METADATA, Request
 

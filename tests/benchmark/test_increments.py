@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.benchmark.growing_cluster import first_day, next_logs
+from tests.benchmark.growing_cluster import first_day, next_logs, next_restarts
 from tests.benchmark.processor_time import Cost, cost_of
 from tests.support.captures.packed import capture_names, unpack
 
@@ -23,6 +23,9 @@ COPIES: Final = int(os.environ.get("BENCHMARK_COPIES", "100"))
 #: Of a lake that grows for so many hours, and copies that come in each.
 HOURS: Final = int(os.environ.get("BENCHMARK_HOURS", "30"))
 HOURLY_COPIES: Final = int(os.environ.get("BENCHMARK_HOURLY_COPIES", "2"))
+#: Of one whose brokers start again each hour, and of how many copies that is told.
+RESTARTED_HOURS: Final = int(os.environ.get("BENCHMARK_RESTARTED_HOURS", "12"))
+RESTARTED_COPIES: Final = int(os.environ.get("BENCHMARK_RESTARTED_COPIES", "5"))
 
 
 def program(lake: Path, *command: str) -> tuple[Cost, dict[str, Any]]:
@@ -81,6 +84,23 @@ def test_the_thirtieth_run_beside_the_third(tmp_path: Path, capsys: Any) -> None
     show(capsys, f"{size / 1e6:.0f} MB of logs in {HOURS} hours", costs)
     assert costs[f"reconstruct {HOURS}"][1]["reconstruct"]["how"].startswith("folds made again: ")
     rows = [costs[name][1]["reconstruct"]["rows"] for name in (f"reconstruct {HOURS}", "--full")]
+    assert rows[0] == rows[1]
+
+
+def test_hours_in_which_topics_are_deleted_and_created_again(tmp_path: Path, capsys: Any) -> None:
+    """A lake of one cluster whose brokers start again each hour: of what was deleted nothing is made anew."""
+    copies, lake = range(RESTARTED_COPIES), tmp_path / "lake"
+    folder = first_day(tmp_path, RESTARTED_COPIES)
+    costs: dict[str, tuple[Cost, dict[str, Any]]] = {}
+    for hour in range(RESTARTED_HOURS):
+        if hour:
+            next_restarts(tmp_path, copies, hour)
+        program(lake, "ingest", str(folder))
+        costs[f"reconstruct {hour + 1}"] = program(lake, "reconstruct")
+    costs["--full"] = program(lake, "reconstruct", "--full")
+    size = sum(path.stat().st_size for path in folder.rglob("*.log.*"))
+    show(capsys, f"{size / 1e6:.0f} MB of logs in {RESTARTED_HOURS} hours", costs)
+    rows = [costs[name][1]["reconstruct"]["rows"] for name in (f"reconstruct {RESTARTED_HOURS}", "--full")]
     assert rows[0] == rows[1]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from reconstruct.clocks.evidence import LogFact, log_marks
-from reconstruct.cluster.view import ClusterView, LogSpan
+from reconstruct.cluster.spans import LogSpan
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before

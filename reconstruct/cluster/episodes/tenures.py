@@ -12,7 +12,7 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.controllers import TenureSpan
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
-from reconstruct.cluster.view import Tenure
+from reconstruct.cluster.spans import Tenure
 from reconstruct.time.spans import within
 
 #: Several lines within this, µs, are of one coming or going of a broker.

@@ -16,10 +16,11 @@ from ingest.lake.plans import collect_all, in_order, union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.brokers import StartStep, process_starts
 from reconstruct.cluster.episodes.procedures import NAMED_FIELDS, PROCEDURE_EVENTS
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact, ProcedureLine, TakeOverLine
-from reconstruct.cluster.process_starts import StartStep, process_starts
 from reconstruct.cluster.settings import EVERY_BROKER, SettingChange
+from reconstruct.cluster.spans import LiveView, leave_out
 from reconstruct.cluster.spark.controller_lines import (
     controller_acts,
     is_election,
@@ -28,7 +29,6 @@ from reconstruct.cluster.spark.controller_lines import (
 from reconstruct.cluster.spark.log_spans import as_log_spans
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
-from reconstruct.cluster.view import LiveView, leave_out
 from reconstruct.engine.folds import select_columns
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, text_field

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from ingest.lake.plans import in_order
 from ingest.lake.tables.bronze import SourceKind
+from reconstruct.cluster.spans import LogSpan
 from reconstruct.cluster.spark.controller_lines import level_floor
-from reconstruct.cluster.view import LogSpan
 from reconstruct.events.spark.fields import speaker
 from reconstruct.events.spark.line_order import jump_counts, most_back, with_jumps
 from reconstruct.time.line_order import JUMP_BACK_US, is_in_order

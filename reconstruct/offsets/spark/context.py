@@ -57,11 +57,27 @@ class OffsetContext:
         by_broker: dict[str, Any] = {name: NotedMap(getattr(self, name), name, asked) for name in _BY_BROKER}
         return replace(self, view=self.view.noting(asked), **by_broker)
 
+    def before(self, instant: int) -> OffsetContext:
+        """What of the context was before ``instant``; clocks and intervals of checkpoints are of all times."""
+        return replace(
+            self,
+            view=self.view.before(instant),
+            covered={broker_id: _before(spans, instant) for broker_id, spans in self.covered.items()},
+            schedules={
+                broker_id: replace(schedule, sessions=_before(schedule.sessions, instant))
+                for broker_id, schedule in self.schedules.items()
+            },
+        )
+
     def answer(self, fact: str, /, *asked: Any) -> object:
         """The answer to a question that was noted."""
         if fact == ALWAYS:
             return self.view.answer(ALWAYS), self.clocks
         return of_field(self, fact, asked) if fact in _BY_BROKER else self.view.answer(fact, *asked)
+
+
+def _before(spans: Sequence[Span], instant: int) -> list[Span]:
+    return [(start, min(end, instant)) for start, end in spans if start < instant]
 
 
 def offset_contexts(

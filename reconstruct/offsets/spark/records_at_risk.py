@@ -18,6 +18,7 @@ from reconstruct.kept.folds import Fold
 from reconstruct.kept.topics import ALL_TOPICS, Topics
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 from reconstruct.offsets.records_at_risk import AssignedReplicas, records_at_risk
+from reconstruct.offsets.spark.step import over_by
 
 INFERRED: Final = "replication_rules"
 _COLUMNS: Final = evidence_columns(OffsetBounds, DecidedState, AssignedReplicas)
@@ -53,4 +54,6 @@ def _rows(rows: Sequence[Row], view: ClusterView) -> Iterator[dict[str, Any]]:
 
 
 #: The fold of every partition's risks.
-RISK_FOLD: Final = Fold("records_at_risk", PARTITION_KEY, (RECORDS_AT_RISK,), _rows, ClusterView, judges=False)
+RISK_FOLD: Final = Fold(
+    "records_at_risk", PARTITION_KEY, (RECORDS_AT_RISK,), _rows, ClusterView, judges=False, over_by=over_by
+)

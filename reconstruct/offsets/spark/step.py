@@ -20,7 +20,7 @@ from reconstruct.engine.rows import TABLE, Row, numbered, rows_of_kind, table_ro
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.kept.folds import Fold
+from reconstruct.kept.folds import Fold, settled_by
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import (
     LOG_END_OFFSET,
@@ -209,5 +209,19 @@ def _unknown(cluster_id: str) -> OffsetContext:
     return OffsetContext(ClusterView(cluster_id))
 
 
+#: The instants of evidence.
+_INSTANTS: Final = ("valid_from", "valid_to", "at", "observed_at", "observed_at_upper", "seen_at_upper")
+
+
+def over_by(rows: Sequence[Row]) -> int | None:
+    """By when a partition was over of which no decided state goes on; None where one does, or none is known."""
+    ends = [row["valid_to"] for row in rows_of_kind(DecidedState, rows)]
+    if not ends or None in ends:
+        return None
+    return settled_by(max(row[name] or 0 for row in rows for name in _INSTANTS))
+
+
 #: The fold of every partition's offsets; its evidence as :func:`offset_evidence` gives it.
-OFFSET_FOLD: Final = Fold("offsets", PARTITION_KEY, OFFSET_TABLES, offset_rows, _unknown, beside=(UNCLEAN_LOSSES,))
+OFFSET_FOLD: Final = Fold(
+    "offsets", PARTITION_KEY, OFFSET_TABLES, offset_rows, _unknown, beside=(UNCLEAN_LOSSES,), over_by=over_by
+)

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from reconstruct.cluster.view import ClusterView, LiveView
+from reconstruct.cluster.spans import LiveView
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, BROKER_EPOCHS_SINCE
 from reconstruct.time.instants import MAY_BE_LATER_US, at_of, may_be_later_us
 from reconstruct.time.intervals import as_of

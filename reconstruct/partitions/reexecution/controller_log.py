@@ -20,7 +20,8 @@ from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.view import ClusterView, LiveView
+from reconstruct.cluster.spans import LiveView
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
 from reconstruct.partitions.evidence import Evidence

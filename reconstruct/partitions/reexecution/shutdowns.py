@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.view import ClusterView, LiveView
+from reconstruct.cluster.spans import LiveView
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import PartitionState

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.view import Tenure
+from reconstruct.cluster.spans import Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Verdicts

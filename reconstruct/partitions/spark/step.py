@@ -22,13 +22,13 @@ from ingest.lake.tables.silver import (
 )
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import Row, numbered, table_row, table_rows, value_of, verdict_rows
-from reconstruct.kept.folds import Fold
+from reconstruct.kept.folds import Fold, settled_by
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import BrokerStatus
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import INCARNATION_END, IS_ONLY_INCARNATION
-from reconstruct.partitions.timeline import fold_partition
+from reconstruct.partitions.timeline import fold_partition, shows_end
 
 #: The tables that the fold of partitions alone makes; findings it adds to gold.divergences, and verdicts.
 FOLDED_TABLES: Final = (
@@ -121,5 +121,13 @@ def _partition_rows(rows: Sequence[Row], cluster: ClusterView) -> Iterator[dict[
     return history_rows(history_of(rows, {cluster.cluster_id: cluster}))
 
 
+def _over_by(rows: Sequence[Row]) -> int | None:
+    """By when an incarnation that was deleted, or that another followed, was over."""
+    end = rows[0][INCARNATION_END]
+    if end is None and not any(shows_end(row["kind"], row["to_state"]) for row in rows):
+        return None
+    return settled_by(max(end or 0, *(max(row["at"], row["at_upper"] or 0) for row in rows)))
+
+
 #: The fold of every partition; its evidence as :func:`partition_evidence` gives it.
-PARTITION_FOLD: Final = Fold("partitions", PARTITION_KEY, FOLDED_TABLES, _partition_rows, ClusterView)
+PARTITION_FOLD: Final = Fold("partitions", PARTITION_KEY, FOLDED_TABLES, _partition_rows, ClusterView, over_by=_over_by)

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from ingest.lake.plans import in_order
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
-from reconstruct.cluster.view import ClusterView, CountedRequests
+from reconstruct.cluster.spans import CountedRequests
+from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import map_rows, table_columns
 from reconstruct.engine.rows import Row, count_rows, finding_row, table_row, value_of
 from reconstruct.findings.rule import judge

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.settings import Configuration
-from reconstruct.cluster.view import ClusterView, LiveView, LogSpan, Tenure
+from reconstruct.cluster.spans import LiveView, LogSpan, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.controller.outputs import (
     LeaderAndIsrRequest,
     Output,

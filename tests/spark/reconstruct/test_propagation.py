@@ -14,7 +14,8 @@ from ingest.lake.plans import union
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
 from ingest.shapes import match
-from reconstruct.cluster.view import ClusterView, CountedRequests, LogSpan, Registration, Tenure
+from reconstruct.cluster.spans import CountedRequests, LogSpan, Registration, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events

@@ -29,10 +29,10 @@ from reconstruct.cluster.evidence import (
     TakeOverLine,
 )
 from reconstruct.cluster.settings import SettingChange
+from reconstruct.cluster.spans import LiveView, LogSpan, leave_out
 from reconstruct.cluster.spark.controller_lines import ELECTED
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
-from reconstruct.cluster.view import LiveView, LogSpan, leave_out
 from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back, most_back
 from tests.support.captures.text import CaptureText, Lines, printed_at
 from tests.support.evidence.lines import Line, by_partition, ids, integer, lines_of

@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.view import ClusterView, CountedRequests
+from reconstruct.cluster.spans import CountedRequests
+from reconstruct.cluster.view import ClusterView
 from reconstruct.requests.evidence import (
     BROKER_LINES,
     LEADER_AND_ISR,

@@ -22,8 +22,9 @@ from reconstruct.cluster.evidence import (
     ProcedureLine,
     TakeOverLine,
 )
+from reconstruct.cluster.spans import LogSpan, Tenure
 from reconstruct.cluster.spark.step import ClusterHistory
-from reconstruct.cluster.view import ClusterView, LogSpan, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe

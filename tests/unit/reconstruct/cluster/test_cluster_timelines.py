@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.controllers import controller_tenures, judge_controller_epochs
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
-from reconstruct.cluster.view import LiveView, leave_out
+from reconstruct.cluster.spans import LiveView, leave_out
 from reconstruct.findings.verdicts import Verdicts
 
 

@@ -11,7 +11,7 @@ from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.departures import broker_departures
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, LifeSign
 from reconstruct.cluster.settings import OwnSettings
-from reconstruct.cluster.view import Departure, Registration
+from reconstruct.cluster.spans import Departure, Registration
 from reconstruct.time.intervals import Interval, as_of
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import PlainCapture, plain_capture

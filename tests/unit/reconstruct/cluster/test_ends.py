@@ -13,7 +13,7 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.ends import RegistrationEnd, registration_ends
 from reconstruct.cluster.evidence import FOUND_CLEAN, FOUND_UNCLEAN, LIVES, STARTS, BrokerFact, ClusterFacts, LifeSign
-from reconstruct.cluster.view import Registration
+from reconstruct.cluster.spans import Registration
 from reconstruct.time.intervals import Interval
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import plain_capture

@@ -7,8 +7,8 @@ import pytest
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.controllers import TenureSpan
 from reconstruct.cluster.evidence import TakeOverLine
+from reconstruct.cluster.spans import Tenure
 from reconstruct.cluster.take_overs import judge_take_overs, line_windows, take_overs
-from reconstruct.cluster.view import Tenure
 from reconstruct.findings.verdicts import Verdicts
 from tests.support.bends.editing import Subject
 from tests.support.bends.recall import outcome

@@ -8,7 +8,8 @@ import pytest
 
 from reconstruct.cluster.bounces import judge_listed_epochs
 from reconstruct.cluster.evidence import BrokerFact
-from reconstruct.cluster.view import ClusterView, Tenure
+from reconstruct.cluster.spans import Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Verdicts
 
 TENURES = (Tenure(1, 1, 0, 100, ()), Tenure(2, 2, 100, None, ()))

@@ -14,8 +14,8 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.controllers import TenureSpan
 from reconstruct.cluster.episodes.procedures import MAY_ELECT, Procedure, election_windows, procedures, reigning_windows
 from reconstruct.cluster.evidence import ProcedureLine
+from reconstruct.cluster.spans import Tenure
 from reconstruct.cluster.take_overs import line_windows
-from reconstruct.cluster.view import Tenure
 from tests.support.captures.packed import Unpacker
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.partitions import plain_capture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconstruct.cluster.process_starts import StartStep, process_starts
+from reconstruct.cluster.brokers import StartStep, process_starts
 
 CONTROLLER, LEAVES, BROKER = StartStep
 

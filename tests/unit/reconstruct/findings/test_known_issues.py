@@ -9,7 +9,8 @@ from reconstruct.cluster.bounces import judge_bounces
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.evidence import BrokerFact
 from reconstruct.cluster.settings import SettingChange, SettingsOverTime
-from reconstruct.cluster.view import ClusterView, LiveView, Tenure
+from reconstruct.cluster.spans import LiveView, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.known_issues import KNOWN_ISSUES, known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import NEWEST, KafkaVersion, VersionRange, v

@@ -6,7 +6,7 @@ import pytest
 
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.ends import RegistrationEnd
-from reconstruct.cluster.view import Departure, Registration, Tenure
+from reconstruct.cluster.spans import Departure, Registration, Tenure
 from reconstruct.incidents.causes import Absence, absences, causes_of, connected, successors
 from reconstruct.time.intervals import Interval
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconstruct.cluster import view as cluster_view
-from reconstruct.cluster.view import ClusterView, LiveView, LogSpan, Tenure
+from reconstruct.cluster.spans import LiveView, LogSpan, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.kept.asking import ALWAYS, Answers, Asked, plain
 from reconstruct.offsets.clocks import OffsetClocks
 from reconstruct.offsets.spark import context as offset_context
@@ -95,6 +96,29 @@ def test_an_answer_that_changed_is_noticed_and_one_that_nobody_asked_for_is_not(
     assert same is not is_unnoted
 
 
+def test_of_facts_before_an_instant_later_ones_change_no_answer() -> None:
+    view = ClusterView("c", process_starts={1: ((5, "r"),)}, tenures=(Tenure(1, 1, 0, None, ("r",)),))
+    asked = Asked(before=100)
+    assert view.before(100).noting(asked).process_starts.get(1) == ((5, "r"),)
+    assert asked.questions() == ['["before", 100]', '["always"]', '["process_starts", 1]']
+    known = Answers(view).fingerprint(asked.questions())
+    tenures = (*view.tenures, Tenure(2, 2, 150, None, ()))
+    later = replace(view, live_views=(LiveView(200, 1, frozenset(), "s"),), tenures=tenures)
+    assert Answers(later).fingerprint(asked.questions()) == known
+    assert Answers(later).fingerprint(asked.questions()[1:]) != Answers(view).fingerprint(asked.questions()[1:])
+    for other in ({1: ((6, "r"),)}, {1: ((5, "r"), (99, "s"))}):
+        assert Answers(replace(view, process_starts=other)).fingerprint(asked.questions()) != known
+
+
+def test_facts_before_many_instants_are_told_apart() -> None:
+    starts = tuple((at, "r") for at in range(100))
+    answers = Answers(ClusterView("c", process_starts={1: starts}))
+    for _ in range(2):
+        for instant in range(1, 100):
+            assert answers.before(instant).facts.process_starts[1] == starts[: instant + 1]
+    assert answers.before(None) is answers
+
+
 def test_the_context_of_offsets_notes_what_is_asked_of_it_and_of_its_view() -> None:
     context = OffsetContext(ClusterView("c"), covered={1: [(0, 5)]})
     asked = Asked()
@@ -109,6 +133,7 @@ def test_the_context_of_offsets_notes_what_is_asked_of_it_and_of_its_view() -> N
         replace(context, view=replace(context.view, process_starts={2: ((1, "r"),)})),
     ):
         assert Answers(other).fingerprint(asked.questions()) != known
+    assert context.before(3) == replace(context, covered={1: [(0, 3)]})
     unasked = replace(context, covered={1: [(0, 5)], 2: []}, view=replace(context.view, liveness={2: ()}))
     assert Answers(unasked).fingerprint(asked.questions()) == known
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from reconstruct.cluster.spans import Tenure
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import KIND, SAYS, TABLE, EvidenceRow, Row, evidence_row, row_of, value_of
-from reconstruct.kept.folds import Fold, KeptKey, for_each_key
+from reconstruct.kept.folds import Fold, KeptKey, for_each_key, settled_by
 
 KEY = {"cluster_id": "c", "topic": "t"}
 
@@ -33,8 +34,8 @@ def in_order(rows: Sequence[Row], view: ClusterView) -> Iterator[dict[str, Any]]
     yield {TABLE: "t", "numbers": sorted(row["number"] for row in rows), "starts": view.process_starts.get(1)}
 
 
-def folded(rows: Sequence[EvidenceRow], view: ClusterView) -> list[dict[str, Any]]:
-    step = Fold("numbers", tuple(KEY), (), in_order, ClusterView, judges=False)
+def folded(rows: Sequence[EvidenceRow], view: ClusterView, **how: Any) -> list[dict[str, Any]]:
+    step = Fold("numbers", tuple(KEY), (), in_order, ClusterView, judges=False, **how)
     return [dict(row) for row in for_each_key(step, {"c": view})(rows)]
 
 
@@ -69,3 +70,35 @@ def test_a_key_that_would_be_answered_otherwise_is_folded(kept: EvidenceRow) -> 
 
 def test_a_key_without_any_evidence_is_gone(kept: EvidenceRow) -> None:
     assert folded([kept], STARTED) == [{TABLE: "gone"}]
+
+
+def over_by(rows: Sequence[Row]) -> int | None:
+    """What has a third number is over by 7."""
+    return 7 if any(row["number"] == 3 for row in rows) else None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "starts", "told_of", "is_kept"),
+    [
+        ((1, 3), ((5, "r"), (9, "s")), ((5, "r"), (9, "s")), True),
+        ((1, 3), ((5, "r"), (9, "s"), (10, "t")), ((5, "r"), (9, "s")), True),  # of what is later it is told no more
+        ((1, 2), ((5, "r"), (9, "s")), ((5, "r"), (9, "s")), False),
+        ((1, 3), ((5, "r"),), ((5, "r"),), False),  # the first start after it is still to come
+    ],
+)
+def test_a_key_that_is_over_is_folded_once_whatever_comes_later(numbers, starts, told_of, is_kept) -> None:
+    first, kept = folded(list(map(told, numbers)), ClusterView("c", process_starts={1: starts}), over_by=over_by)
+    assert first["starts"] == told_of
+    kept = kept_of(value_of(KeptKey, {name: value for name, value in kept.items() if name != TABLE}))
+    later = ClusterView("c", process_starts={1: (*starts, (11, "t"))}, tenures=(Tenure(2, 2, 10, None, ()),))
+    assert (folded([*map(told, numbers), kept], later, over_by=over_by) == []) is is_kept
+    # what was before is something else
+    other = ClusterView("c", process_starts={1: ((6, "r"),)})
+    assert folded([*map(told, numbers), kept], other, over_by=over_by) != []
+
+
+def test_a_key_is_over_between_a_quarter_and_half_an_hour_after_its_last_instant() -> None:
+    minute = 60_000_000
+    assert settled_by(0) == 30 * minute
+    assert settled_by(14 * minute) == 30 * minute
+    assert settled_by(15 * minute) == 45 * minute

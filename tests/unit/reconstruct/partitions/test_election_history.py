@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.cluster.settings import SettingChange, SettingsOverTime
-from reconstruct.cluster.view import ClusterView, Registration
+from reconstruct.cluster.spans import Registration
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.judging import JudgedElection, elections

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.cluster.settings import SettingChange, SettingsOverTime
-from reconstruct.cluster.view import ClusterView, Registration, Tenure
+from reconstruct.cluster.spans import Registration, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.timeline import fold_partition

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView, LiveView, LogSpan, Registration, Tenure
+from reconstruct.cluster.spans import LiveView, LogSpan, Registration, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.requests.evidence import Request

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView, LogSpan
+from reconstruct.cluster.spans import LogSpan
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.evidence import Evidence

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.cluster.settings import SettingChange, SettingsOverTime
-from reconstruct.cluster.view import ClusterView, Tenure
+from reconstruct.cluster.spans import Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange, v
 from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_STATE, Evidence
 from reconstruct.partitions.timeline import fold_partition

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView, LiveView, Registration, Tenure
+from reconstruct.cluster.spans import LiveView, Registration, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.elections.controller_view import BrokerStatus, StateDecision, possible_statuses
 from reconstruct.partitions.elections.judging import JudgedElection

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView, CountedRequests, LogSpan
+from reconstruct.cluster.spans import CountedRequests, LogSpan
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.timeline import fold_partition

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ingest.lake.tables.gold import LEADERSHIP_OVERLAPS
-from reconstruct.cluster.view import ClusterView, Registration
+from reconstruct.cluster.spans import Registration
+from reconstruct.cluster.view import ClusterView
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.step import history_rows

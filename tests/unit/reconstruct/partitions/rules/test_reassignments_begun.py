@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView, LogSpan, Registration, Tenure
+from reconstruct.cluster.spans import LogSpan, Registration, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.evidence import (

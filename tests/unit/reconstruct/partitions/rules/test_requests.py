@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView, Registration
+from reconstruct.cluster.spans import Registration
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import ANY_VERSION, v
 from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.partitions.reexecution.controller_log import controller_logs

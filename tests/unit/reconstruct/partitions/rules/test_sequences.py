@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView, LogSpan, Tenure
+from reconstruct.cluster.spans import LogSpan, Tenure
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.partitions.evidence import Evidence

@@ -97,7 +97,8 @@ def _write(place: Path, records: Iterable[str]) -> None:
 def _copied(log: Path, copies: Iterable[int]) -> Iterator[str]:
     for record in records(log):
         if _TOPIC.search(record):
-            yield from (_TOPIC.sub(rf"\1.{copy}", record) for copy in copies)
+            told = _TOPIC.sub("\\1.\0", record)
+            yield from (told.replace("\0", str(copy)) for copy in copies)
         else:
             yield record
 

@@ -35,6 +35,7 @@ F_ = TypeVar("F_", bound=Facts)
 _GONE: Final = "gone"
 #: What was over for so long nothing that happens in its cluster bears on, µs.
 _SETTLED_US: Final = 900_000_000
+_HOUR_US: Final = 3_600_000_000
 #: Of what a fold gives, the rows that say which keys are done again.
 _DONE: Final = (FOLDED_KEYS.full_name, _GONE)
 
@@ -50,9 +51,9 @@ class KeptKey:
 
 
 def settled_by(last: int) -> int:
-    """By when a key of which nothing is later than ``last`` was over and done with, µs: at the next quarter of an hour
-    but one, so that many keys share what is known of their cluster until then."""
-    return (last // _SETTLED_US + 2) * _SETTLED_US
+    """By when a key of which nothing is later than ``last`` was over and done with, µs: at a full hour, so that many
+    keys share what is known of their cluster until then."""
+    return ((last + _SETTLED_US) // _HOUR_US + 1) * _HOUR_US
 
 
 @dataclass(frozen=True)
@@ -229,8 +230,9 @@ class KeptFolds:
         changed += [keys.select(*TOPIC_KEY) for keys in redone]
         unknown, kept = step.unknown, self._kept(FOLDED_KEYS, step).select(*TOPIC_KEY, "asked", "answers")
         names = dict.fromkeys(TOPIC_KEY, "string")
+        # those of one instant one after the other: what was known before it is made out once
+        kept = kept.sortWithinPartitions(F.get("asked", F.lit(0)))
         changed.append(map_rows(kept, names, lambda rows: _answered_anew(rows, TOPIC_KEY, facts, unknown)))
-
         return Topics.some(union(changed), self._stage, step.name)
 
     def _kept(self, spec: TableSpec, step: Fold[F_]) -> DataFrame:

@@ -55,14 +55,14 @@ def fold_partition(
     facts = in_order(evidence)
     if facts:
         cluster = cluster.at_generation_of(facts[0].at)
-    deleted_at = _deleted_at(facts)
-    if deleted_at is None:
-        deleted_at = ends_at
-    gone_at = _gone_at(facts, ends_at) if _waits_for_replicas(facts, cluster) else deleted_at
+    ended_at = deleted_at(facts)
+    if ended_at is None:
+        ended_at = ends_at
+    gone_at = _gone_at(facts, ends_at) if _waits_for_replicas(facts, cluster) else ended_at
     history = reconstruct_leader_and_isr(facts, cluster.version)
     changes: list[Change[LeaderAndIsrState]] = list(history.changes)
-    if deleted_at is not None and changes:
-        changes.append(Change(deleted_at, None, ()))
+    if ended_at is not None and changes:
+        changes.append(Change(ended_at, None, ()))
     decided = close_intervals(changes)
     assignments = assignment_timeline(facts, gone_at)
     assigned = assigned_intervals(assignments)
@@ -85,7 +85,7 @@ def fold_partition(
         reassigning=reassigning,
         unclean_setting=unclean,
         all_elections=elections(decided, Occasions(facts, assignments, reassigning, cluster), unclean),
-        partition_states=partition_state_timeline(facts, decided, cluster, exists_from, deleted_at),
+        partition_states=partition_state_timeline(facts, decided, cluster, exists_from, ended_at),
         replica_states={
             replica: replica_state_timeline(replica, facts, assigned.get(replica, ()), cluster, gone_at)
             for replica in sorted(r for r in known_replicas if r is not None)
@@ -93,7 +93,7 @@ def fold_partition(
         roles=roles,
         caches=metadata_cache_timelines(facts, cluster.process_starts),
         availability=availability(topic, decided, assignments, moved, deleting, roles, cluster),
-        deleted_at=deleted_at,
+        deleted_at=ended_at,
         is_only_incarnation=is_only,
         partition_id=partition_id,
     )
@@ -102,29 +102,25 @@ def fold_partition(
 
 
 _GONE: Final = (ZNODE_TOPIC_DELETED, ZNODE_STATE_DELETED, METADATA_PARTITION_REMOVED)
+_LIVES_ON: Final = (ZNODE_STATE, METADATA_PARTITION)
+#: The kinds of facts by which :func:`deleted_at` decides.
+OF_ITS_END: Final = frozenset(
+    {*_GONE, *_LIVES_ON, EventType.PARTITION_STATE_CHANGE, EventType.TOPIC_DELETION_COMPLETED}
+)
 
 
-def _deleted_at(facts: Sequence[Evidence]) -> int | None:
+def deleted_at(facts: Sequence[Evidence]) -> int | None:
     """When the partition ended: as the controller logged it, else the latest instant that the znodes allow."""
     logged = [fact.at for fact in facts if _is_end(fact)] or _completed(facts)
     gone = [fact for fact in facts if fact.kind in _GONE]
-    lives_on = max((f.at for f in facts if f.kind in (ZNODE_STATE, METADATA_PARTITION)), default=None)
+    lives_on = max((f.at for f in facts if f.kind in _LIVES_ON), default=None)
     if logged and (lives_on is None or gone or max(logged) >= lives_on):
         return max(logged)
     return min((fact.at_upper if fact.at_upper is not None else fact.at for fact in gone), default=None)
 
 
-def shows_end(kind: str, to_state: str | None) -> bool:
-    """Whether a fact of that kind tells of the partition's end, though it may have been created again since."""
-    return kind in _GONE or kind == EventType.TOPIC_DELETION_COMPLETED or _leaves(kind, to_state)
-
-
-def _leaves(kind: str, to_state: str | None) -> bool:
-    return kind == EventType.PARTITION_STATE_CHANGE and to_state == PartitionState.NON_EXISTENT
-
-
 def _is_end(fact: Evidence) -> bool:
-    return _leaves(fact.kind, fact.to_state)
+    return fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state == PartitionState.NON_EXISTENT
 
 
 def _completed(facts: Sequence[Evidence]) -> list[int]:

@@ -97,8 +97,8 @@ def test_a_key_that_is_over_is_folded_once_whatever_comes_later(numbers, starts,
     assert folded([*map(told, numbers), kept], other, over_by=over_by) != []
 
 
-def test_a_key_is_over_between_a_quarter_and_half_an_hour_after_its_last_instant() -> None:
+def test_a_key_is_over_at_a_full_hour_a_quarter_of_an_hour_after_its_last_instant() -> None:
     minute = 60_000_000
-    assert settled_by(0) == 30 * minute
-    assert settled_by(14 * minute) == 30 * minute
-    assert settled_by(15 * minute) == 45 * minute
+    assert settled_by(0) == 60 * minute
+    assert settled_by(45 * minute - 1) == 60 * minute
+    assert settled_by(45 * minute) == 120 * minute

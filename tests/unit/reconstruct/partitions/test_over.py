@@ -82,3 +82,13 @@ def test_a_deleted_partition_that_a_broker_still_has_goes_on_to_the_start_of_tha
         acted = {row["broker_id"]: row["valid_to"] for row in roles}
         assert acted
         assert {end and to_micros(end) for end in acted.values()} == ends
+
+
+def test_a_partition_that_lives_on_after_a_deletion_is_not_over(capture: PlainCapture) -> None:
+    """Its znode shows it later than the line: a topic of that name was deleted before, or is there again."""
+    first, *others = capture.facts["orders", 0]
+    deleted = replace(first, kind="topic_deletion_completed", evidence_id="deleted")
+    assert PARTITION_FOLD.over_by(list(rows_of([deleted, first, *others], "orders", "c"))) is None
+    logs = [fact for fact in others if not fact.kind.startswith("znode")]
+    assert PARTITION_FOLD.over_by(list(rows_of([deleted, *logs], "orders", "c"))) is not None
+    assert PARTITION_FOLD.over_by(list(rows_of(logs, "orders", "c", end=max(fact.at for fact in logs)))) is not None

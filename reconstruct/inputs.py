@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
-from ingest.lake.plans import differing, only, union
+from ingest.lake.plans import collect_all, differing, only, union
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from ingest.lake.tables.kept import (
@@ -28,10 +31,13 @@ from reconstruct.cluster.spark.incarnations import acted_minutes, cluster_genera
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.kept.record_rows import OfRecords, RecordRows, Records
-from reconstruct.log_records import key_records
+from reconstruct.log_records import HOUR_US, key_records
 from reconstruct.metadata_log.migration import Migration
 from reconstruct.metadata_log.spark.migration import before_take_over
 from reconstruct.offsets.spark.messages import offset_statements
+
+#: Before any record.
+_NEVER: Final = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +83,28 @@ def shared_inputs(
     generations = cluster_generations(key, minutes, znodes, lake.read(b.INGESTED_FILES), jumps)
     generations = stage.keep(generations, "generations") if rows.is_kept else generations
     of_generations = OfRecords(TOPIC_NAMINGS, lambda some: topic_namings(some, generations), is_read_once=True)
-    are_the_same = rows.is_the_same(GENERATIONS, generations) and are_clocks_the_same
+    are_the_same = are_clocks_the_same and are_generations_the_same(rows, generations, counts, clocks)
     (namings,) = rows.keep([of_generations], records, are_others_the_same=are_the_same)
     incarnations = stage.keep(topic_incarnations(namings, znodes, metadata), "incarnations")
     return Inputs(clocks, records, key, jumps, incarnations, statements, minutes, are_clocks_the_same)
+
+
+def are_generations_the_same(rows: RecordRows, generations: DataFrame, counts: DataFrame, clocks: DataFrame) -> bool:
+    """Whether what files that did not change say is said of the same clusters, though one may have been created again
+    since; ``counts`` say until when these files go, ``clocks`` by how much that is corrected at the most."""
+
+    def begun(spans: Sequence[Row]) -> list[tuple[str, int]]:
+        return [(span.cluster_id, span.begins_us) for span in spans if span.begins_us <= until()]
+
+    until = cache(lambda: _latest(rows.of_others(counts), clocks))
+    return rows.is_the_same(GENERATIONS, generations, begun)
+
+
+def _latest(counts: DataFrame, clocks: DataFrame) -> int:
+    """The latest instant that any of these records may be of, by a corrected clock, µs."""
+    hours, corrections = counts.agg(F.max("hour")), clocks.agg(F.max(F.abs("correction_us")))
+    ((hour,),), ((most_us,),) = collect_all([hours, corrections])
+    return _NEVER if hour is None else int(hour) + HOUR_US + int(most_us or 0)
 
 
 def clock_pairs(lake: Lake, rows: RecordRows, marks: DataFrame, of_clusters: Mapping[str, Migration]) -> DataFrame:

@@ -14,12 +14,13 @@ from reconstruct.cluster.spark.controller_lines import is_election, is_process_s
 from reconstruct.cluster.spark.statements import may_state_id
 from reconstruct.engine.second_look import is_configuration, printed_log_dirs
 
-_HOUR_US: Final = 3600 * 1_000_000
+#: What :func:`record_counts` counts by.
+HOUR_US: Final = 3600 * 1_000_000
 
 
 def record_counts(records: DataFrame) -> DataFrame:
     """Rows of ``kept.record_counts`` from ``bronze.log_records``."""
-    hour = (F.floor(F.unix_micros("event_time") / _HOUR_US) * _HOUR_US).alias("hour")
+    hour = (F.floor(F.unix_micros("event_time") / HOUR_US) * HOUR_US).alias("hour")
     counts = F.count("*").alias("records_count"), F.count("shape_id").alias("typed_count")
     counted = records.groupBy("cluster_id", "file_id", "broker_id", "source_kind", hour).agg(*counts)
     return counted.select(*RECORD_COUNTS.column_names)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, side_by_side
-from ingest.lake.plans import collect_all, differing, of_files, only
+from ingest.lake.plans import collect_all, differing, of_files, only, without
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.events import (
@@ -115,6 +115,11 @@ class RecordRows:
     def is_any_kept(self) -> bool:
         """Whether it is known which files changed, and what the last run made of the others is kept."""
         return self._changed is not None
+
+    def of_others(self, rows: DataFrame) -> DataFrame:
+        """Those of files that did not change, where it is known which did."""
+        assert self._changed is not None
+        return without(rows, self._changed.keys)
 
     def records(self, *specs: TableSpec, made: Callable[..., DataFrame] = lambda rows: rows) -> Records:
         """What is ``made`` of the rows of these tables, which are of records, as they are by now."""
@@ -241,8 +246,9 @@ class RecordRows:
             self._lake.overwrite(made, spec)
             return False
         before, now = collect_all([self._lake.read(spec), made])
-        if Counter(before) != Counter(now):
-            self._lake.overwrite(local_rows(self._lake.spark, spec, (row.asDict() for row in now)), spec)
+        if Counter(before) == Counter(now):
+            return True
+        self._lake.overwrite(local_rows(self._lake.spark, spec, (row.asDict() for row in now)), spec)
         return Counter(what_counts(before)) == Counter(what_counts(now))
 
     def forget(self) -> None:

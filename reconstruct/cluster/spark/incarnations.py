@@ -203,13 +203,14 @@ def stored_incarnations(rows: DataFrame) -> DataFrame:
 def are_placed_alike(events: Sequence[DataFrame], incarnations: DataFrame, before: DataFrame) -> bool:
     """Whether typed events that were placed when ``silver.topic_incarnations`` was ``before`` are of the same
     incarnations by those that are known now."""
-    columns = ("cluster_id", "topic", "topic_incarnation", "valid_from", "valid_to")
-    then, now = (rows.select(*columns) for rows in (before, incarnation_rows(incarnations)))
-    topics = differing(then, now).select("cluster_id", "topic").distinct()
+    columns = ("cluster_id", "topic", "topic_incarnation", "starts_at", "ends_at")
+    others = differing(stored_incarnations(before).select(*columns), incarnations.select(*columns))
+    # what was before the first of a topic's incarnations that is another is where it was
+    topics = F.broadcast(others.groupBy("cluster_id", "topic").agg(F.min("starts_at").alias("since")))
     of_topics = [
-        rows.select("cluster_id", "topic", "corrected_time", F.col("topic_incarnation").alias("placed_in")).join(
-            F.broadcast(topics), ["cluster_id", "topic"], "left_semi"
-        )
+        rows.select("cluster_id", "topic", "corrected_time", F.col("topic_incarnation").alias("placed_in"))
+        .join(topics, ["cluster_id", "topic"])
+        .where("corrected_time >= since")
         for rows in events
     ]
     placed = with_incarnation(union(of_topics), incarnations, F.unix_micros("corrected_time"), "left")

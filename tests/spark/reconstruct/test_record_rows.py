@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,9 +28,10 @@ from ingest.lake.tables.kept import (
 from reconstruct.clocks.spark.step import correcting
 from reconstruct.engine import staging as staging_
 from reconstruct.engine.staging import staging
+from reconstruct.inputs import are_generations_the_same
 from reconstruct.kept.last_run import versions
 from reconstruct.kept.record_rows import OfRecords, RecordRows
-from reconstruct.log_records import record_counts
+from reconstruct.log_records import HOUR_US, record_counts
 from tests.support.lakes.rows import append, at
 
 LOG: Final = {"cluster_id": "c", "source_kind": "state_change_log"}
@@ -260,3 +262,41 @@ def test_of_a_small_lake_nothing_is_kept(lake: Lake, monkeypatch: pytest.MonkeyP
         assert (rows.is_any_kept, are_clocks_the_same) == (False, False)
         rows.forget()
     assert (lake.rows_count(CLOCKS), lake.rows_count(FILE_JUMPS)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("began_us", "correction_us", "are_the_same"),
+    [
+        (HOUR_US, 0, False),  # a record of that hour may be of either
+        (HOUR_US + 1, 0, True),
+        (HOUR_US + 1, 5, False),
+        (HOUR_US + 1, -5, False),
+        (HOUR_US + 6, -5, True),
+    ],
+)
+def test_a_cluster_that_began_again_behind_all_that_files_say_changes_nothing_of_these(
+    lake: Lake, began_us: int, correction_us: int, are_the_same: bool
+) -> None:
+    far = 1 << 62
+    counts = "cluster_id string, file_id string, hour bigint"
+    clocks = lake.spark.createDataFrame([("c", correction_us), ("c", None)], "cluster_id string, correction_us bigint")
+
+    def is_known(evidence: dict[str, int] | None, begins: list[int], files: str) -> bool:
+        spans = [("c", start, end) for start, end in pairwise([-far, *begins, far])]
+        with a_run(lake, evidence, [("c", 1, 0, None, None, None)]) as (rows, _):
+            return are_generations_the_same(
+                rows,
+                lake.spark.createDataFrame(spans, "cluster_id string, begins_us bigint, ends_us bigint"),
+                # of a new file any hour counts for nothing
+                lake.spark.createDataFrame([("c", file_id, HOUR_US * (file_id != "a")) for file_id in files], counts),
+                clocks,
+            )
+
+    write(lake, "a", 1, ingested=1)
+    assert not is_known(None, [], "a")
+    evidence = versions(lake, (INGESTED_FILES, LOG_RECORDS))
+    write(lake, "b", 1, ingested=2)
+    assert is_known(evidence, [], "ab")
+    assert is_known(evidence, [began_us], "ab") is are_the_same
+    # and it is known now
+    assert is_known(evidence, [began_us], "ab")

@@ -1,0 +1,66 @@
+"""Which incarnation an event is of stays as long as none that began by then is another."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from reconstruct.cluster.spark.incarnations import are_placed_alike, incarnation_rows
+from tests.support.lakes.rows import at
+
+FIRST, NEXT, LAST = at(0), at(100), at(200)
+BEGINNING, END = at(-1e9), at(1e9)
+SPANS = "cluster_id string, topic string, topic_incarnation string, evidence_id string, starts_at timestamp,"
+SPANS += " ends_at timestamp, created_at timestamp, is_last boolean"
+EVENTS = "cluster_id string, topic string, topic_incarnation string, corrected_time timestamp"
+
+
+@pytest.fixture(autouse=True)
+def _bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconstruct.cluster.spark.incarnations._BEGINNING", BEGINNING)
+    monkeypatch.setattr("reconstruct.cluster.spark.incarnations._END", END)
+
+
+def alike(spark: SparkSession, then: list[Any], now: list[Any], events: list[Any]) -> bool:
+    """Of topic ``t``: incarnations are (name, begin), the first from the beginning of time; events (name, time)."""
+
+    def spans(known: list[Any]) -> Any:
+        starts = [start for _, start in known]
+        ends = [*starts[1:], END]
+        rows = [
+            ("c", "t", name, name, start if place else BEGINNING, end, FIRST, end == END)
+            for place, ((name, start), end) in enumerate(zip(known, ends, strict=True))
+        ]
+        return spark.createDataFrame(rows, SPANS)
+
+    placed = spark.createDataFrame([("c", "t", *event) for event in events], EVENTS)
+    return are_placed_alike([placed], spans(now), incarnation_rows(spans(then)))
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "events", "expected"),
+    [
+        # another incarnation since: what was before its begin is where it was
+        (["a"], ["a", "b"], [("a", FIRST), ("a", NEXT - timedelta(seconds=1))], True),
+        (["a"], ["a", "b"], [("a", FIRST), ("a", NEXT)], False),
+        (["a", "b"], ["a", "b", "c"], [("a", FIRST), ("b", NEXT), ("c", LAST)], True),
+        (["a", "b"], ["a", "b", "c"], [("a", FIRST), ("b", NEXT), ("b", LAST)], False),
+        # the first is another: of what was before it was created, by a clock behind, too
+        (["a", "b"], ["x", "b"], [("a", FIRST - timedelta(hours=1))], False),
+        (["a", "b"], ["x", "b"], [("b", NEXT)], True),
+        # two are others
+        (["a", "b"], ["a", "x", "c"], [("a", FIRST), ("b", NEXT)], False),
+        # the last is none any more
+        (["a", "b"], ["a"], [("a", FIRST), ("b", NEXT)], False),
+        (["a", "b"], ["a", "b"], [("a", FIRST), ("b", NEXT)], True),
+    ],
+)
+def test_events_are_placed_alike(
+    spark: SparkSession, then: list[str], now: list[str], events: list[Any], expected: bool
+) -> None:
+    starts = (FIRST, NEXT, LAST)
+    known = (list(zip(names, starts, strict=False)) for names in (then, now))
+    assert alike(spark, *known, events) is expected

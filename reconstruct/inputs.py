@@ -83,7 +83,7 @@ def shared_inputs(
     generations = cluster_generations(key, minutes, znodes, lake.read(b.INGESTED_FILES), jumps)
     generations = stage.keep(generations, "generations") if rows.is_kept else generations
     of_generations = OfRecords(TOPIC_NAMINGS, lambda some: topic_namings(some, generations), is_read_once=True)
-    are_the_same = are_clocks_the_same and are_generations_the_same(rows, generations, counts, clocks)
+    are_the_same = are_generations_the_same(rows, generations, counts, clocks) and are_clocks_the_same
     (namings,) = rows.keep([of_generations], records, are_others_the_same=are_the_same)
     incarnations = stage.keep(topic_incarnations(namings, znodes, metadata), "incarnations")
     return Inputs(clocks, records, key, jumps, incarnations, statements, minutes, are_clocks_the_same)

@@ -103,10 +103,9 @@ def fold_partition(
 
 _GONE: Final = (ZNODE_TOPIC_DELETED, ZNODE_STATE_DELETED, METADATA_PARTITION_REMOVED)
 _LIVES_ON: Final = (ZNODE_STATE, METADATA_PARTITION)
-#: The kinds of facts by which :func:`deleted_at` decides.
-OF_ITS_END: Final = frozenset(
-    {*_GONE, *_LIVES_ON, EventType.PARTITION_STATE_CHANGE, EventType.TOPIC_DELETION_COMPLETED}
-)
+#: The kinds of facts that may tell of its end, and all by which :func:`deleted_at` decides.
+MAY_END: Final = frozenset({*_GONE, EventType.PARTITION_STATE_CHANGE, EventType.TOPIC_DELETION_COMPLETED})
+OF_ITS_END: Final = MAY_END.union(_LIVES_ON)
 
 
 def deleted_at(facts: Sequence[Evidence]) -> int | None:

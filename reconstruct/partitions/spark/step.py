@@ -28,7 +28,7 @@ from reconstruct.partitions.elections.controller_view import BrokerStatus
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import INCARNATION_END, IS_ONLY_INCARNATION
-from reconstruct.partitions.timeline import OF_ITS_END, deleted_at, fold_partition
+from reconstruct.partitions.timeline import MAY_END, OF_ITS_END, deleted_at, fold_partition
 
 #: The tables that the fold of partitions alone makes; findings it adds to gold.divergences, and verdicts.
 FOLDED_TABLES: Final = (
@@ -124,8 +124,11 @@ def _partition_rows(rows: Sequence[Row], cluster: ClusterView) -> Iterator[dict[
 def _over_by(rows: Sequence[Row]) -> int | None:
     """By when an incarnation that was deleted, or that another followed, was over."""
     end = rows[0][INCARNATION_END]
-    if end is None and deleted_at([value_of(Evidence, row) for row in rows if row["kind"] in OF_ITS_END]) is None:
-        return None
+    if end is None:
+        if MAY_END.isdisjoint(row["kind"] for row in rows):
+            return None
+        if deleted_at([value_of(Evidence, row) for row in rows if row["kind"] in OF_ITS_END]) is None:
+            return None
     return settled_by(max(end or 0, *(max(row["at"], row["at_upper"] or 0) for row in rows)))
 
 

@@ -77,7 +77,8 @@ class OffsetContext:
 
 
 def _before(spans: Sequence[Span], instant: int) -> list[Span]:
-    return [(start, min(end, instant)) for start, end in spans if start < instant]
+    """Of one that went on for longer nothing tells of an end."""
+    return [(start, end if end < instant else EVER_AFTER) for start, end in spans if start < instant]
 
 
 def offset_contexts(

@@ -12,6 +12,7 @@ from reconstruct.cluster import view as cluster_view
 from reconstruct.cluster.spans import LiveView, LogSpan, Tenure
 from reconstruct.cluster.view import ClusterView
 from reconstruct.kept.asking import ALWAYS, Answers, Asked, plain
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks
 from reconstruct.offsets.spark import context as offset_context
 from reconstruct.offsets.spark.context import OffsetContext
@@ -133,7 +134,9 @@ def test_the_context_of_offsets_notes_what_is_asked_of_it_and_of_its_view() -> N
         replace(context, view=replace(context.view, process_starts={2: ((1, "r"),)})),
     ):
         assert Answers(other).fingerprint(asked.questions()) != known
-    assert context.before(3) == replace(context, covered={1: [(0, 3)]})
+    assert context.before(6) == context
+    assert context.before(5) == replace(context, covered={1: [(0, EVER_AFTER)]})
+    assert context.before(0) == replace(context, covered={1: []})
     unasked = replace(context, covered={1: [(0, 5)], 2: []}, view=replace(context.view, liveness={2: ()}))
     assert Answers(unasked).fingerprint(asked.questions()) == known
 

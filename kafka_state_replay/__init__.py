@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jobs.command.job import UsageError
+from jobs.command.job import Common, UsageError, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,9 +22,10 @@ __all__ = ["OpenLake", "UsageError", "open_lake"]
 
 
 def open_lake(path: str, spark: SparkSession | None = None) -> OpenLake:
-    """The lake at a path, or URI, that Spark reaches; nothing is written to it. ``spark`` is a session that has Delta;
-    without one the session of this process is taken, or a local one started. Its tables and views are named in that
-    session as they are asked for. :class:`UsageError` where there is no lake."""
+    """The lake at a path, or URI, that Spark reaches; nothing is written to it. A path of this machine may be relative
+    to where this process is. ``spark`` is a session that has Delta; without one the session of this process is taken,
+    or a local one started. Its tables and views are named in that session as they are asked for. :class:`UsageError`
+    where there is no lake."""
     return OpenLake(path, spark)
 
 
@@ -38,9 +39,9 @@ class OpenLake:
         from jobs.session.session import build_session
         from jobs.sql.names import LakeNames
 
-        self.path = path
         self.spark = build_session() if spark is None else spark
-        self._names = LakeNames(self.spark, path)
+        self.path = local_path(path, Common(path, master=self.spark.conf.get("spark.master", None)))
+        self._names = LakeNames(self.spark, self.path)
 
     def tables(self) -> list[str]:
         """The tables and views, ``schema.name``."""

@@ -24,9 +24,9 @@ def file_system_of(spark: SparkSession, place: str) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=_MOST_PLACES)
 def local_path(spark: SparkSession, place: str) -> str | None:
-    """``place`` as a path of this machine; None where another file system holds it."""
+    """``place`` as an absolute path of this machine; None where another file system holds it."""
     files, path = file_system_of(spark, place)
-    return str(path.toUri().getPath()) if files.getUri().getScheme() == "file" else None
+    return str(files.makeQualified(path).toUri().getPath()) if files.getUri().getScheme() == "file" else None
 
 
 def modified_ms(spark: SparkSession, folder: str, name: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -52,6 +53,14 @@ def test_the_rows_are_those_that_delta_reads(spark: Any, lake: Lake) -> None:
     assert frame.dtypes == lake.read(RUN_METRICS).dtypes
     assert subjects(frame) == ["a", "b", "c"]
     assert lake.rows_count(RUN_METRICS) == 3
+
+
+def test_a_relative_path_is_of_where_java_is(spark: Any, lake: Lake) -> None:
+    relative = Lake(spark, os.path.relpath(lake.root, spark._jvm.java.lang.System.getProperty("user.dir")))
+    relative.append(rows(spark, "a"), RUN_METRICS)
+    assert subjects(PinnedLake(relative).read(RUN_METRICS)) == subjects(PinnedLake(lake).read(RUN_METRICS)) == ["a"]
+    relative.replace_keys(rows(spark, "b"), rows(spark, "a"), RUN_METRICS)
+    assert subjects(lake.read(RUN_METRICS)) == ["b"]
 
 
 def test_it_is_read_as_it_was_whatever_is_written_later(spark: Any, lake: Lake) -> None:

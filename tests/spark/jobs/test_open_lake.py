@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ingest.lake.delta import Lake
+from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE
 from kafka_state_replay import OpenLake, UsageError, open_lake
 from tests import ROOT
@@ -62,6 +64,15 @@ def test_an_eligible_leader_replica_would_lead_where_the_isr_is_gone(tmp_path, e
     answer = open_lake(lake.root, spark).ask("would-restart", broker=1, at=at(60).isoformat())
     told = [(row.partition_id, row.effect) for row in answer.orderBy("partition_id").collect()]
     assert told == [(0, "new_leader"), (1, "offline"), (2, "offline")]
+
+
+def test_a_path_may_be_relative_to_where_the_process_is(offset_lake, monkeypatch):
+    root = Path(offset_lake.lake.root)
+    monkeypatch.chdir(root.parent)
+    opened = open_lake(root.name, offset_lake.lake.spark)
+    assert opened.path == str(root)
+    assert opened.table("gold.divergences").count() == offset_lake.lake.read(DIVERGENCES).count() > 0
+    assert opened.ask("incidents").collect() == open_lake(str(root), offset_lake.lake.spark).ask("incidents").collect()
 
 
 def test_no_lake_is_a_sentence(offset_lake, tmp_path):

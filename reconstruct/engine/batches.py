@@ -7,8 +7,10 @@ several tables in one wide shape it looks up, for each, every column of all tabl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -52,11 +54,18 @@ def batches_of(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatc
 
 
 def _batch(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
-    given = set().union(*rows)
+    given = _columns(rows)
     columns = [
-        pa.array([row.get(field.name) for row in rows], field.type)
-        if field.name in given
-        else pa.nulls(len(rows), field.type)
+        pa.array(given[field.name], field.type) if field.name in given else pa.nulls(len(rows), field.type)
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _columns(rows: list[Row]) -> dict[str, Sequence[Any]]:
+    """The values of rows, by name; what a row lacks is None."""
+    names = tuple(rows[0])
+    if len(names) > 1 and {*map(len, rows)} == {len(names)}:
+        with suppress(KeyError):  # rows of one table have the same columns nearly always: in half the time
+            return dict(zip(names, zip(*map(itemgetter(*names), rows), strict=True), strict=True))
+    return {name: [row.get(name) for row in rows] for name in set().union(*rows)}

@@ -9,7 +9,7 @@ import pytest
 
 from reconstruct.engine import batches
 from reconstruct.engine.batches import batches_of, rows_in
-from reconstruct.engine.rows import TABLE
+from reconstruct.engine.rows import TABLE, Row
 
 SCHEMA = pa.schema(
     [
@@ -42,11 +42,20 @@ def test_a_slice_has_its_own_rows(batch: pa.RecordBatch, offset: int, length: in
     assert list(rows_in(batch.slice(offset, length))) == ROWS[offset : offset + length]
 
 
-def test_what_a_row_lacks_is_null_and_what_the_columns_lack_is_left_out() -> None:
-    (batch,) = batches_of([{"name": "a", "more": 1}, {"at_us": 2}], SCHEMA)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"name": "a", "more": 1}, {"at_us": 2}],
+        [{"name": "a", "more": 1}, {"name": "b", "at_us": 2}],
+        [{"name": "a", "at_us": 1}, {"at_us": 2, "name": "b"}],
+        [{"name": "a"}, {"name": "b"}],
+        [{"name": "a"}, {}],
+    ],
+)
+def test_what_a_row_lacks_is_null_and_what_the_columns_lack_is_left_out(rows: list[Row]) -> None:
+    (batch,) = batches_of(rows, SCHEMA)
     assert batch.schema == SCHEMA
-    lacking = dict.fromkeys(SCHEMA.names)
-    assert batch.to_pylist() == [lacking | {"name": "a"}, lacking | {"at_us": 2}]
+    assert batch.to_pylist() == [{name: row.get(name) for name in SCHEMA.names} for row in rows]
 
 
 def test_rows_there_and_back(batch: pa.RecordBatch) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import pytest
@@ -71,6 +72,36 @@ def test_what_a_row_of_evidence_leaves_out_is_none_and_of_other_rows_the_default
     assert value_of(Limited, EvidenceRow(name="y")) == Limited(None, None, "y")
     assert value_of(Limited, EvidenceRow(name=None), at=1) == Limited(1, None, "x")
     assert value_of(Limited, {"at": 1}) == Limited(1, 5, "x")
+
+
+def test_a_field_that_nothing_gives_or_nothing_has_is_refused() -> None:
+    with pytest.raises(TypeError, match="Fact: at is no field of it, or has no value"):
+        value_of(Fact, {"kind": "up"})
+    with pytest.raises(TypeError, match="Fact: part is no field of it, or has no value"):
+        value_of(Fact, {"kind": "up", "at": 5}, part=())
+
+
+def test_a_default_may_be_made() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Named:
+        at: int
+        named: Mapping[str, str] = field(default_factory=dict)
+
+    for row in ({"at": 5}, {"at": 5, "named": None}, EvidenceRow(at=5)):
+        assert value_of(Named, row) == Named(5)
+    assert value_of(Named, {"at": 5, "named": {"topic": "t"}}) == Named(5, {"topic": "t"})
+
+
+def test_fields_may_be_asked_for_by_name_alone() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Named(Other):
+        limit: int | None = 5
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class ByName(Named):
+        name: str
+
+    assert value_of(ByName, {"at": "x", "name": "y"}) == ByName("x", name="y")
 
 
 def test_a_fact_is_a_value_like_any_other() -> None:

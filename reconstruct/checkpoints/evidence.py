@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
-from reconstruct.events.facts import fact
 from reconstruct.events.fields import number, partitions_of
+from reconstruct.model.value_class import value_class
 from reconstruct.model.versions import ANY_VERSION, VersionRange
 
 #: Topic, its incarnation, partition.
@@ -118,7 +118,7 @@ _OF_REPLICAS: Final = frozenset(LineKind) - {
 _PATHS: Final = ("log_dir", "file", "path", "log_dirs")
 
 
-@fact
+@value_class
 class BrokerLine:
     """One such line; ``path`` is the file or directory that it names, ``cause`` its exception's first line."""
 

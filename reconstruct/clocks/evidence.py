@@ -19,9 +19,9 @@ from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from ingest.shapes.values import json_object
 from reconstruct.clocks.timeline import ZOOKEEPER
-from reconstruct.events.facts import fact
 from reconstruct.events.fields import number, partition_name, words
 from reconstruct.model.states import LEADER_DURING_DELETE
+from reconstruct.model.value_class import value_class
 from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN
 
 #: Lines of one request that are further apart belong to two requests that share a correlation id: µs.
@@ -108,7 +108,7 @@ _STATE_PATH: Final = re.compile(PARTITION_STATE_PATTERN)
 _BROKER_PATH: Final = re.compile(BROKER_PATTERN)
 
 
-@fact
+@value_class
 class LogFact:
     """A typed record: ``at_us`` as printed, read as UTC; ``broker_id`` whose log it is; ``fields`` all its fields.
 

@@ -20,6 +20,7 @@ from operator import itemgetter
 from typing import Final
 
 from ingest.shapes.broker_settings import BrokerSetting
+from reconstruct.model.value_class import value_class
 from reconstruct.model.versions import (
     LONGER_LAG_TIME_SINCE,
     TRUNCATION_ON_FETCH_PROTOCOL,
@@ -52,7 +53,7 @@ class Known(Enum):
     NOT = "not known"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SettingChange:
     """What a znode below /config, or a ConfigRecord, sets from ``at`` on (µs), None for what it does not set.
 

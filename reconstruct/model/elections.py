@@ -18,10 +18,10 @@ Election 2.4 to 3.9.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from reconstruct.model.value_class import value_class
 from reconstruct.model.versions import (
     ASSIGNMENT_ORDER_SINCE,
     ASYNC_CONTROLLER_SINCE,
@@ -50,7 +50,7 @@ class ElectionFailure(StrEnum):
     STATE_CHANGE_FAILED = "StateChangeFailedException"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Elected:
     """The new state and the replicas that are sent it."""
 
@@ -61,7 +61,7 @@ class Elected:
     is_unclean: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PartitionView:
     """What the controller knows of a partition when it elects; ``target`` is a reassignment's, else the assignment."""
 
@@ -72,7 +72,7 @@ class PartitionView:
     target: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Brokers:
     """Live brokers and those shutting down (which are among the live ones until they are gone)."""
 

@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
+from reconstruct.model.value_class import value_class
 from reconstruct.time.spans import AnySpan
 
 #: Instants are microseconds since the epoch; these two stand for "since ever" and "for ever".
@@ -50,7 +51,7 @@ class Drop:
     slack_us: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Step:
     """From ``start`` up to and without ``end`` the bound is ``offset``."""
 

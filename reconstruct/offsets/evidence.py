@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
+from reconstruct.model.value_class import value_class
 from reconstruct.offsets.bound_steps import end_of
 from reconstruct.offsets.clocks import OffsetClocks
 
@@ -201,7 +202,7 @@ BOUNDS: Final[Mapping[str, tuple[str, str | None]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OffsetBounds:
     """What is proven of one replica's offsets at every instant of ``[valid_from, valid_to)``; None: not bounded.
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
+from reconstruct.model.value_class import value_class
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop
 from reconstruct.offsets.clocks import DECISIONS, earlier, later
@@ -40,7 +41,7 @@ _ENDS_REIGN: Final = (ReplicaEventKind.STARTED, ReplicaEventKind.FOLLOWS, Replic
 _CHANGES_ROLE: Final = (*_ENDS_REIGN, ReplicaEventKind.LEADS)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RoleSpan:
     """One replica in one role without a break, surely from ``start`` to ``end``; that may be never.
 

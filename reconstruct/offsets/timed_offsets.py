@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from reconstruct.model.value_class import value_class
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_BEFORE, Drop
 from reconstruct.offsets.evidence import (
@@ -24,7 +25,7 @@ from reconstruct.offsets.evidence import (
 Key = tuple[int, str]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TimedOffset:
     """One value that a quantity had at some instant of ``[earliest, latest]``.
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView
-from reconstruct.events.facts import fact
+from reconstruct.model.value_class import value_class
 
 #: Evidence from the metadata log of a KRaft quorum: what a record made of the partition, and its end.
 METADATA_PARTITION: Final = "metadata_partition"
@@ -22,7 +22,7 @@ ZNODE_REASSIGNMENT_DONE: Final = "znode_reassignment_done"
 ZNODE_DELETION_REQUESTED: Final = "znode_deletion_requested"
 
 
-@fact
+@value_class
 class Evidence:
     """One fact about one partition.
 
@@ -93,9 +93,16 @@ class Evidence:
 _ORDER: Final[Callable[[Evidence], tuple[int, str, int, str]]] = attrgetter("at", "file", "offset", "evidence_id")
 
 
-def in_order(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """Sorted by :attr:`Evidence.order`."""
-    return sorted(evidence, key=_ORDER)
+class InOrder(tuple[Evidence, ...]):
+    """Evidence sorted by :attr:`Evidence.order`."""
+
+    __slots__ = ()
+
+
+def in_order(evidence: Iterable[Evidence]) -> InOrder:
+    """Sorted by :attr:`Evidence.order`. All that a fold makes of a partition's evidence begins with that; what is in
+    order is so already."""
+    return evidence if isinstance(evidence, InOrder) else InOrder(sorted(evidence, key=_ORDER))
 
 
 def came_before(one: Evidence, other: Evidence, cluster: ClusterView) -> bool:

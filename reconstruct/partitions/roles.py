@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.model.states import LEADER_DURING_DELETE
+from reconstruct.model.value_class import value_class
 from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.time.intervals import Change, Interval, close_intervals
 
@@ -41,7 +42,7 @@ _HANDLED_WITHIN_US: Final = 5_000_000
 _SKIPPED_AS_OLDER: Final = frozenset({"SC-PART-11", "SC-PART-16", "SC-KR-01", "SC-KR-03"})
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Role:
     """What a broker held true; None where its log does not say."""
 
@@ -54,7 +55,7 @@ class Role:
     told_by_controller_epoch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RoleChange:
     """One become-leader or become-follower, as a broker did it: what the rules about belief judge.
 

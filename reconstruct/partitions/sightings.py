@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import accumulate
 from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.model.states import LEADER_DURING_DELETE
+from reconstruct.model.value_class import value_class
 from reconstruct.model.versions import ISR_COMMIT_LOGGED_AT_INFO_SINCE, VersionRange
 from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_STATE, Evidence
 
@@ -66,7 +66,7 @@ OF_A_RECORD: Final = (
 OF_QUORUM: Final = (*OF_A_RECORD, EventType.PARTITION_CREATED)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Sighting:
     """One piece of evidence that shows a state, its leader epoch made out."""
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.events.facts import fact
+from reconstruct.model.value_class import value_class
 
 LEADER_AND_ISR: Final = "LEADER_AND_ISR"
 UPDATE_METADATA: Final = "UPDATE_METADATA"
@@ -70,7 +70,7 @@ BROKER_LINES: Final[Mapping[EventType, tuple[str, Step]]] = {
 }
 
 
-@fact
+@value_class
 class Request:
     """One request of a controller to one broker; instants are corrected µs, NULL where no line tells.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Generic, TypeVar
+
+from reconstruct.model.value_class import value_class
 
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Interval(Generic[Value]):
     """``value`` applied from ``start`` (inclusive) to ``end`` (exclusive; None while open), in µs since the epoch."""
 
@@ -25,7 +27,7 @@ class Interval(Generic[Value]):
         return self.start <= instant and (self.end is None or instant < self.end)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Change(Generic[Value]):
     """From ``at`` on the value is ``value``; None ends the interval before and begins none (a deletion)."""
 

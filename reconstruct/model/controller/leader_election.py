@@ -24,6 +24,7 @@ from reconstruct.model.elections import (
     select_leader,
     select_no_op,
 )
+from reconstruct.model.value_class import value_class
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
     LEADER_RECOVERY_STATE_SINCE,
@@ -32,7 +33,7 @@ from reconstruct.model.versions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Election:
     """Which election, None for the selector that elects nobody; ``allow_unclean`` is an administrator's word (2.4)."""
 

@@ -20,9 +20,10 @@ from reconstruct.model.controller.values import (
 )
 from reconstruct.model.controller.zookeeper import Content, ZooKeeper
 from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LeaderAndIsrPartition:
     """One partition in a LeaderAndIsr or UpdateMetadata request."""
 

@@ -8,9 +8,11 @@ Sources: kafka.api.LeaderAndIsr and kafka.controller.ReplicaAssignment, 0.8.2 to
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import Final, NamedTuple
+
+from reconstruct.model.value_class import value_class
 
 INITIAL_LEADER_EPOCH: Final = 0
 INITIAL_PARTITION_EPOCH: Final = 0
@@ -47,7 +49,7 @@ class LeaderRecoveryState(IntEnum):
     RECOVERING = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LeaderAndIsr:
     """Who leads a partition, since which epoch, with whom in sync; ``partition_epoch`` is the znode's version."""
 
@@ -69,7 +71,7 @@ class LeaderAndIsr:
         return replace(self, partition_epoch=partition_epoch)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LeaderIsrAndControllerEpoch:
     """A decision and the epoch of the controller that took it: the content of a ``state`` znode."""
 
@@ -85,7 +87,7 @@ class LeaderIsrAndControllerEpoch:
         return self.leader_and_isr.isr
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ReplicaAssignment:
     """A partition's replicas in order of preference, those a reassignment adds and those it removes among them.
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from reconstruct.model.controller.values import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicPartition
+from reconstruct.model.value_class import value_class
 from reconstruct.model.znode_paths import (
     CONTROLLER_EPOCH_PATH,
     TOPICS_PATH,
@@ -45,7 +46,7 @@ class TopicAssignment:
 Content = LeaderIsrAndControllerEpoch | TopicAssignment | int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Znode:
     """Content and version: 0 when created, one more with each write."""
 

@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from reconstruct.cluster.view import ClusterView
+from reconstruct.model.value_class import value_class
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, VersionRange
 from reconstruct.offsets.bound_steps import EVER_BEFORE, Drop, Fact, Step, intervals_over, lower_steps, upper_steps
 from reconstruct.offsets.clocks import CAPTURER, OffsetClocks
@@ -172,7 +173,7 @@ class OffsetCase:
         return required if required is not None and required <= self._largest_isr else None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Extreme:
     """The highest or the lowest of a bound over a span of time, and its evidence."""
 

@@ -9,12 +9,12 @@ The stored controller epoch is not compared: since 1.1 a controller restates an 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState
+from reconstruct.model.value_class import value_class
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.processes import is_between, shows_no_loss
@@ -23,7 +23,7 @@ from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.time.instants import utc
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Line:
     """A line that says what a broker cached; a deletion's leader -2 is no state."""
 

@@ -20,7 +20,7 @@ from reconstruct.engine.rows import (
     value_of,
     values_of,
 )
-from reconstruct.events.facts import fact
+from reconstruct.model.value_class import value_class
 from reconstruct.partitions.roles import Role
 from reconstruct.time.instants import to_datetime
 from reconstruct.time.intervals import Interval
@@ -105,7 +105,7 @@ def test_fields_may_be_asked_for_by_name_alone() -> None:
 
 
 def test_a_fact_is_a_value_like_any_other() -> None:
-    @fact
+    @value_class
     class Line:
         at: int
         isr: tuple[int, ...] | None = None

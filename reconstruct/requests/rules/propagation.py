@@ -24,7 +24,6 @@ from reconstruct.requests.evidence import LEADER_AND_ISR, REQUEST_KINDS, Request
 from reconstruct.requests.timeline import (
     FAILED_WITHIN_US,
     absent_until,
-    first_of,
     is_live_throughout,
     sendable_from,
     shows_sending,
@@ -32,7 +31,7 @@ from reconstruct.requests.timeline import (
 )
 from reconstruct.time.instants import utc
 
-#: A broker that has begun to handle a request says so within this time, or has failed: µs.
+#: An answer that comes later may be that of a broker which hung, and whose lines then are tied to nothing: µs.
 HANDLED_WITHIN_US: Final = 60_000_000
 
 
@@ -122,12 +121,15 @@ def _judge_handling(request: Request, cluster: ClusterView, verdicts: Verdicts) 
         )
     )
     if is_silent:
-        # one request in flight: what is answered later was handled later
-        end = first_of(received, received + HANDLED_WITHIN_US, request.next_acknowledged_at)
-        if cluster.logs_all(request.to_broker_id, received, end) and is_live_throughout(
-            cluster, request.to_broker_id, received, end
+        answers = (request.acknowledged_at, request.next_acknowledged_at)
+        answered = [at for at in answers if at is not None and received <= at <= received + HANDLED_WITHIN_US]
+        # one request in flight: what is answered later was handled later; what none is answered of may wait for a disk
+        if (
+            answered
+            and cluster.logs_all(request.to_broker_id, received, min(answered))
+            and is_live_throughout(cluster, request.to_broker_id, received, min(answered))
         ):
-            verdicts.broken(_not_handled(request, received))
+            verdicts.broken(_not_handled(request, received, min(answered)))
         else:
             verdicts.unjudged("R23")
     elif _is_unanswered(request, cluster):
@@ -138,17 +140,21 @@ def _judge_handling(request: Request, cluster: ClusterView, verdicts: Verdicts) 
         verdicts.kept("R23")
 
 
-def _not_handled(request: Request, received: int) -> Finding:
+def _not_handled(request: Request, received: int, answered: int) -> Finding:
     return Divergence(
         DivergenceType.REQUEST_NOT_HANDLED, "warning", received, broker_id=request.to_broker_id
     ).explained(
         f"broker {request.to_broker_id} begins a transition for each partition, or says why it does not",
         f"{request.name}, received {utc(received)}, shows no effect",
         f"Broker {request.to_broker_id} logged the receipt of {request.lines} partitions at {utc(received)}, and"
-        " neither a transition nor a refusal of any after it, before a later request was answered or within"
-        f" {HANDLED_WITHIN_US // 1_000_000} s, with its whole TRACE log given and no restart known.",
+        f" neither a transition nor a refusal of any after it, though {_which(request, answered)} was answered at"
+        f" {utc(answered)}, with its whole TRACE log given and no restart known.",
         request.evidence,
     )
+
+
+def _which(request: Request, answered: int) -> str:
+    return "the request" if answered == request.acknowledged_at else "a later request"
 
 
 def _is_unanswered(request: Request, cluster: ClusterView) -> bool:

@@ -128,6 +128,7 @@ def _of_run() -> list[Column]:
         F.first("correlation_id").alias("correlation_id"),
         F.max("epoch").alias("controller_epoch"),
         F.min("at").alias("received_at"),
+        F.max("at").alias("ended_at"),
         F.min(F.struct(*_FILE_ORDER)).alias("begin"),
         F.min(F.when(acts, F.struct(*_FILE_ORDER))).alias("position"),
         F.max(F.when(step.isin(*APPLIED_STEPS), F.struct("at", "record_id"))).alias("applied"),
@@ -140,33 +141,48 @@ def _of_run() -> list[Column]:
 
 
 def _whole(runs: DataFrame) -> DataFrame:
-    """Runs made whole: one that lacks the line which opens a request belongs to the one before of the same id.
+    """Runs made whole: one belongs to the request before of the same id where it lacks the line that opens a request,
+    or names partitions that this has not named yet, soon after it.
 
-    The lines of a request stand together but for a retry of the controller that is received while the first try is
-    still being handled.
+    The lines of a request stand together but where its broker receives the next one: that it does before it waits for
+    the lock under which it handles them, so that what a controller sent again and again while the broker hung is
+    received, and refused, by as many threads at once.
     """
     request = (*_CONNECTION, "api", "correlation_id")
     order = Window.partitionBy(*request).orderBy("begin")
     opens = (F.col("api") != LEADER_AND_ISR) | (F.col("received_lines") > 0) | F.col("is_refused")
-    is_part = ~opens & F.lag("run").over(order).isNotNull()
-    numbered = runs.withColumn("is_part", is_part).withColumn(
-        "received_ref", F.last(F.when(~F.col("is_part"), F.col("run")), ignorenulls=True).over(order)
-    )
+    is_one_of_several = F.lag("run").over(order).isNotNull() | F.lead("run").over(order).isNotNull()
+    places = F.when(is_one_of_several, F.transform("marks", lambda mark: mark["place"])).otherwise(F.array())
+    is_near = F.coalesce(F.col("received_at") - F.lag("ended_at").over(order) <= SAME_REQUEST_US, F.lit(False))
+    piece = F.struct(opens.alias("opens"), places.cast("array<bigint>").alias("places"), is_near.alias("is_near"))
+    so_far = F.collect_list("piece").over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    none_yet = F.struct(F.array().cast("array<bigint>").alias("places"), F.lit(0).alias("number"))
+    numbered = runs.withColumn("piece", piece).withColumn("number", F.aggregate(so_far, none_yet, _next)["number"])
     # else a log that was given twice counts for two; of structs Spark would compare each with each
     is_once = F.size(F.array_distinct(F.transform("marks", lambda mark: F.xxhash64(mark)))) == F.size("marks")
-    whole = numbered.groupBy(*request, "received_ref").agg(
+    whole = numbered.groupBy(*request, "number").agg(
+        F.min_by("run", "begin").alias("received_ref"),
         *(F.min(name).alias(name) for name in ("received_at", "begin", "position")),
         *(F.max(name).alias(name) for name in ("controller_epoch", "applied", "batch", "known_epoch")),
         *(F.sum(name).cast("int").alias(name) for name in LINE_COUNTS),
         F.bool_or("is_refused").alias("is_refused"),
         F.flatten(F.collect_list("marks")).alias("marks"),
     )
-    return whole.withColumns(
+    return whole.drop("number").withColumns(
         {
             "lacking_received": _lacking(F.col("batch")),
             "is_counted": F.coalesce((F.col("batch") == F.col("lines")) & is_once, F.lit(False)),
         }
     )
+
+
+def _next(request: Column, run: Column) -> Column:
+    """The request that a run is of, after those before it: which places it has named, and which it is of its id."""
+    named, names = request["places"], run["places"]
+    goes_on = run["is_near"] & (F.size(names) > 0) & ~F.arrays_overlap(named, names)
+    is_another = run["opens"] & ~goes_on | (request["number"] == 0)
+    places = F.when(is_another, names).otherwise(F.concat(named, names))
+    return F.struct(places.alias("places"), (request["number"] + is_another.cast("int")).alias("number"))
 
 
 def _lacking(counted: Column) -> Column:

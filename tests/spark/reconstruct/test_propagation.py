@@ -51,6 +51,36 @@ def again_and_again(batch: Callable[[int, int, int], list[Said]], lacking: str) 
     return [said for n in range(4) for said in without(batch(60_000 + 20_000 * n, 10 + 2 * n, 5 + n), lacking)]
 
 
+def of_two(story: list[Said]) -> list[Said]:
+    """The story with each line about partition t-0 once more, about t-1."""
+    texts = (dict.fromkeys((said.text, said.text.replace("t-0", "t-1"))) for said in story)
+    return [replace(said, text=text) for said, both in zip(story, texts, strict=True) for text in both]
+
+
+def while_it_hung(*numbers: int) -> list[Said]:
+    """A broker hangs as it begins to handle a request, and receives the same again each half minute."""
+    first = without(batch_1_1(60_000, 10, 5), "completed", "answered", *METADATA[1:])
+    again = [batch_1_1(60_000 + 30_000 * number, 10 + number, 5) for number in numbers]
+    return [*first, *(said for batch in again for said in batch if said.name == "received")]
+
+
+def by_threads_at_once() -> list[Said]:
+    """What was sent again while the broker hung is received by two threads at once, which then refuse it."""
+    received = [
+        Said(2, 90_000, said.text, name="received")
+        for both in zip(*(named(of_two(batch_1_1(0, number, 5)), "received") for number in (11, 12)), strict=True)
+        for said in both
+    ]
+    refused = [
+        Said(2, 90_001, IGNORED.format(number, partition), "DEBUG") for number in (12, 11) for partition in (0, 1)
+    ]
+    return [*of_two(batch_1_1(60_000, 10, 5)), *received, *refused, *batch_1_1(95_000, 14, 6)]
+
+
+def named(story: list[Said], name: str) -> list[Said]:
+    return [said for said in story if said.name == name]
+
+
 RECEIPT: Final = ("received", "started", "completed", "answered")
 METADATA: Final = ("sent metadata", "cached", "cached batch", "answered metadata")
 LATER_MS: Final = 1_260_000
@@ -58,6 +88,10 @@ OLD_CONTROLLER: Final = (
     "[Broker id=2] Cached leader info PartitionState(controllerEpoch=3, leader=3, leaderEpoch=4, isr=[3], zkVersion=5,"
     " replicas=[2, 1], offlineReplicas=[]) for partition t-0 in response to UpdateMetadata request sent by controller 3"
     " epoch 3 with correlation id 40"
+)
+IGNORED: Final = (
+    "[Broker id=2] Ignoring LeaderAndIsr request from controller 1 with correlation id {} epoch 4 for partition t-{}"
+    " since its associated leader epoch 5 is not higher than the current leader epoch 5"
 )
 REFUSED: Final = (
     "[Broker id=2] Received update metadata request with correlation id 40 from an old controller 3 with epoch {}."
@@ -79,6 +113,8 @@ STORIES: Final[dict[str, list[Said]]] = {
     # its disk stood still, and its session lived on
     "hung": hung(batch_1_1, 1_200_000),
     "hung for longer than a burst": hung(batch_1_1, 2_400_000),
+    "received again while it hung": while_it_hung(1, 2, 3),
+    "received by threads at once": by_threads_at_once(),
     "0.8": twice(batch_0_8),
     "1.1": twice(batch_1_1),
     "3.9": twice(batch_3_9),
@@ -360,6 +396,19 @@ def test_a_broker_that_hung_is_accused_of_nothing_and_nor_is_its_controller(judg
     )
     assert told_of == [(False, True, "applied")] * 2 + [(True, False, "unknown")] * 2 + [(True, True, "applied")] * 2
     assert judged.verdicts[name, "R23", "cannot_be_judged"] == 4
+
+
+def test_what_a_broker_that_hung_received_again_and_again_accuses_nobody(judged: Judged) -> None:
+    assert found(judged, "received again while it hung") == []
+    received = [row["correlation_id"] for row in by_kind(judged, "received again while it hung") if row["received_at"]]
+    assert received == [10, 11, 12, 13]
+
+
+def test_what_threads_received_at_once_are_as_many_requests_as_ids(judged: Judged) -> None:
+    assert found(judged, "received by threads at once") == []
+    requests = [row for row in told(judged, "received by threads at once") if row[0] == "LeaderAndIsr"]
+    outcomes = {10: "applied", 11: "ignored_stale", 12: "ignored_stale", 14: "applied"}
+    assert sorted((row[1], row[4]) for row in requests) == sorted(outcomes.items())
 
 
 def test_the_same_words_are_tied_to_their_own_sending(judged: Judged) -> None:

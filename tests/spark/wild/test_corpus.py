@@ -40,6 +40,9 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "epochs-fall-in-an-hour": [],
     # a clock that was set back by three and a half seconds between the sending of requests and their receipt
     "clock-set-back-in-a-request": [],
+    # a broker that hung for 26 minutes as it opened a log, and then for eleven: what its controller sent again and
+    # again it refused at last, by several threads at once
+    "received-again-while-it-hung": [],
     # started with log.dirs=/tmp/kafka-logs, and then with another directory, which it creates
     "other-log-dirs": [("warning", "log_directory_wiped")],
     # the log directory went away while the broker ran

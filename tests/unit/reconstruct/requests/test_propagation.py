@@ -215,13 +215,29 @@ SILENT = replace(DONE, started=0, completed=0, applied_lines=0, applied_at=None,
 
 
 def test_a_request_that_is_received_and_not_handled_is_found() -> None:
-    assert types(SILENT, view()) == [("request_not_handled", "warning")]
+    (finding,) = findings(SILENT, view())
+    assert (finding.divergence_type, finding.severity) == ("request_not_handled", "warning")
+    assert "though the request was answered at" in finding.explanation
     assert types(replace(SILENT, ignored=2), view()) == []
     assert types(replace(SILENT, skipped=2), view()) == []
     died = replace(view(), liveness={**view().liveness, **DIED})
-    assert counts(SILENT, died)["R23", "cannot_be_judged"] == 1
+    answered_behind_it = replace(SILENT, acknowledged_at=None, next_acknowledged_at=START + 80 * S)
+    assert types(answered_behind_it, view()) == [("request_not_handled", "warning")]
+    assert counts(answered_behind_it, died)["R23", "cannot_be_judged"] == 1
     assert outcome_of(replace(SILENT, ignored=2), view()) == "ignored_stale"
     assert outcome_of(replace(SILENT, failed=1), view()) == "failed"
+
+
+def test_a_request_is_known_not_to_be_handled_where_it_or_a_later_one_is_answered_soon() -> None:
+    """SpeckVonSchmeck, tool: a broker that hangs as it opens a log receives the same again each half minute."""
+    waiting = replace(SILENT, acknowledged_at=None, acknowledged_ref=None, next_acknowledged_at=None)
+    assert counts(waiting, view())["R23", "cannot_be_judged"] == 1
+    assert SILENT.received_at is not None
+    (finding,) = findings(replace(waiting, next_acknowledged_at=SILENT.received_at + 60 * S), view())
+    assert "though a later request was answered at" in finding.explanation
+    late = SILENT.received_at + 61 * S
+    assert counts(replace(waiting, next_acknowledged_at=late), view())["R23", "cannot_be_judged"] == 1
+    assert counts(replace(SILENT, acknowledged_at=late), view())["R23", "cannot_be_judged"] == 1
 
 
 def test_an_answer_that_is_missing_between_others_is_an_info() -> None:

@@ -15,6 +15,7 @@ from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import REQUESTS_ORDERED_SINCE
 from reconstruct.requests.evidence import REQUEST_KINDS, Request
 from reconstruct.time.instants import utc
+from reconstruct.time.line_order import FAR_BACK_US
 
 
 def judge_acceptance(request: Request, cluster: ClusterView, verdicts: Verdicts) -> None:
@@ -50,6 +51,9 @@ def _judge_accepted(request: Request, cluster: ClusterView, verdicts: Verdicts) 
         verdicts.unjudged("R12")
         return
     is_proven = _is_one_process(cluster, request.to_broker_id, at, received)
+    if not is_proven and _begins_behind(cluster, request.controller_id, epoch, at):
+        verdicts.unjudged("R12")
+        return
     is_ordered = cluster.version.is_since(REQUESTS_ORDERED_SINCE)
     reason = "" if is_proven else " Whether its process was started again in between is not known."
     race = "" if is_ordered else " Up to 0.8.1 requests handled at one time may pass each other."
@@ -78,6 +82,13 @@ def _begins_anew_between(cluster: ClusterView, broker_id: int, epoch: int, befor
     for tenure in cluster.tenures:
         generations[tenure.controller_epoch].add(tenure.generation)
     return generations.get(epoch, {0}) != generations.get(before, {0})
+
+
+def _begins_behind(cluster: ClusterView, controller_id: int, epoch: int, at: int) -> bool:
+    """Whether a controller is first known in its epoch after a higher one was known: that none is in one cluster. Its
+    earlier lines are missing, or it is another cluster's, whose broker was started in between."""
+    begins = [t.start for t in cluster.tenures if (t.controller_id, t.controller_epoch) == (controller_id, epoch)]
+    return bool(begins) and min(begins) - at > FAR_BACK_US
 
 
 def _is_one_process(cluster: ClusterView, broker_id: int, start: int, end: int) -> bool:

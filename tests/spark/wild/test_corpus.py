@@ -38,6 +38,8 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     # controller epochs 1, 2, 3 and then 1 again within an hour: ZooKeeper was wiped; the line
     # that names a cluster is made
     "epochs-fall-in-an-hour": [],
+    # two brokers of one folder, the starts rolled away: controller epoch 5, and 45 minutes later another one's epoch 1
+    "two-brokers-after-zookeeper-was-wiped": [],
     # a clock that was set back by three and a half seconds between the sending of requests and their receipt
     "clock-set-back-in-a-request": [],
     # a broker that hung for 26 minutes as it opened a log, and then for eleven: what its controller sent again and

@@ -280,6 +280,17 @@ def test_up_to_0_8_1_requests_may_pass_each_other() -> None:
     assert types(STALE, unknown) == [("accepted_stale_controller", "warning")]
 
 
+def test_a_controller_that_is_known_only_behind_a_higher_epoch_may_be_another_cluster_s() -> None:
+    """KAFKA_Django_Fastapi: epoch 5, and 45 minutes later another broker in epoch 1; no log has the start between."""
+    covered = replace(with_successor(view()), logs={2: (LogSpan(START - 900 * S, END, "TRACE"),)})
+    unknown = replace(covered, process_starts={}, liveness={})
+    for before, expected in ((START - 59 * S, [("accepted_stale_controller", "warning")]), (START - 61 * S, [])):
+        assert types(replace(STALE, accepted_at_before=before), unknown) == expected
+    one_process = replace(covered, process_starts={2: ((START - 900 * S, "start-2"),)})
+    earlier = replace(STALE, accepted_at_before=START - 61 * S)
+    assert types(earlier, one_process) == [("accepted_stale_controller", "error")]
+
+
 def test_a_cluster_created_again_counts_its_epochs_anew() -> None:
     tenures = (Tenure(3, 5, START - 900 * S, None, ()), Tenure(1, 4, START, None, (), generation=1))
     assert types(STALE, replace(view(), tenures=tenures)) == []

@@ -78,7 +78,8 @@ class Request:
     ``received_lines`` say that it came, ``started`` and ``completed`` are transitions, ``ignored`` partitions refused;
     ``is_refused``: the whole request was, for its controller epoch, where ``known_epoch`` was known. ``is_repeated``:
     the same words had been sent once less than they were received. ``sent_before`` is when the latest request was sent
-    that the broker received before this one; ``next_*`` are of later requests of the connection. ``is_next_unsent``: no
+    that the broker received before this one; ``next_*`` are of later requests of the connection, ``next_applied_at`` of
+    one of LeaderAndIsr. ``is_next_unsent``: no
     line tells of the sending of what was received next, and ``is_lost_before``: nor of the receipt of what was sent
     last before: it may be this one, which a broker that hung received so late that the two were not tied.
     ``lacking_sent`` and ``lacking_received`` count the lines at TRACE that the controller's and the broker's log lack
@@ -123,6 +124,7 @@ class Request:
     sent_before: int | None = None
     next_received_at: int | None = None
     next_acknowledged_at: int | None = None
+    next_applied_at: int | None = None
     is_next_unsent: bool = False
     is_lost_before: bool = False
     unconnected_lines: int = 0

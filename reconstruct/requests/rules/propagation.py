@@ -31,7 +31,7 @@ from reconstruct.requests.timeline import (
 )
 from reconstruct.time.instants import utc
 
-#: An answer that comes later may be that of a broker which hung, and whose lines then are tied to nothing: µs.
+#: What shows later that a broker goes on may be of one that hung, whose lines then are tied to nothing: µs.
 HANDLED_WITHIN_US: Final = 60_000_000
 
 
@@ -121,15 +121,21 @@ def _judge_handling(request: Request, cluster: ClusterView, verdicts: Verdicts) 
         )
     )
     if is_silent:
-        answers = (request.acknowledged_at, request.next_acknowledged_at)
-        answered = [at for at in answers if at is not None and received <= at <= received + HANDLED_WITHIN_US]
-        # one request in flight: what is answered later was handled later; what none is answered of may wait for a disk
+        # one request in flight, and one lock: the next is handled later; where none is, all may wait for a disk
+        ends = {
+            request.acknowledged_at: "the request was answered",
+            request.next_acknowledged_at: "a later request was answered",
+            request.next_applied_at: "a later request was applied",
+        }
+        end = min(
+            (at for at in ends if at is not None and received <= at <= received + HANDLED_WITHIN_US), default=None
+        )
         if (
-            answered
-            and cluster.logs_all(request.to_broker_id, received, min(answered))
-            and is_live_throughout(cluster, request.to_broker_id, received, min(answered))
+            end is not None
+            and cluster.logs_all(request.to_broker_id, received, end)
+            and is_live_throughout(cluster, request.to_broker_id, received, end)
         ):
-            verdicts.broken(_not_handled(request, received, min(answered)))
+            verdicts.broken(_not_handled(request, received, f"{ends[end]} at {utc(end)}"))
         else:
             verdicts.unjudged("R23")
     elif _is_unanswered(request, cluster):
@@ -140,21 +146,17 @@ def _judge_handling(request: Request, cluster: ClusterView, verdicts: Verdicts) 
         verdicts.kept("R23")
 
 
-def _not_handled(request: Request, received: int, answered: int) -> Finding:
+def _not_handled(request: Request, received: int, shown_by: str) -> Finding:
     return Divergence(
         DivergenceType.REQUEST_NOT_HANDLED, "warning", received, broker_id=request.to_broker_id
     ).explained(
         f"broker {request.to_broker_id} begins a transition for each partition, or says why it does not",
         f"{request.name}, received {utc(received)}, shows no effect",
         f"Broker {request.to_broker_id} logged the receipt of {request.lines} partitions at {utc(received)}, and"
-        f" neither a transition nor a refusal of any after it, though {_which(request, answered)} was answered at"
-        f" {utc(answered)}, with its whole TRACE log given and no restart known.",
+        f" neither a transition nor a refusal of any after it, though {shown_by}, with its whole TRACE log given and no"
+        " restart known.",
         request.evidence,
     )
-
-
-def _which(request: Request, answered: int) -> str:
-    return "the request" if answered == request.acknowledged_at else "a later request"
 
 
 def _is_unanswered(request: Request, cluster: ClusterView) -> bool:

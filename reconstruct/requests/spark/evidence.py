@@ -20,7 +20,7 @@ from ingest.lake.tables.kept import MATCHED_REQUESTS
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import int_field, text_field
-from reconstruct.requests.evidence import UPDATE_METADATA, Request
+from reconstruct.requests.evidence import LEADER_AND_ISR, UPDATE_METADATA, Request
 from reconstruct.requests.spark.bursts import slot_of, with_bursts
 from reconstruct.requests.spark.connections import with_failed_connections
 from reconstruct.requests.spark.lines import LINE_COUNTS, UNORDERED_COLUMNS, received_requests, sent_requests
@@ -270,6 +270,7 @@ def _numbered(requests: DataFrame) -> DataFrame:
             "is_next_unsent": F.coalesce(next_received.over(backwards)["is_unsent"], F.lit(False)),
             "is_lost_before": F.coalesce(last_sent.over(forwards)["is_lost"], F.lit(False)),
             "next_acknowledged_at": F.min("acknowledged_at").over(backwards),
+            "next_applied_at": F.min(F.when(F.col("api") == LEADER_AND_ISR, F.col("applied_at"))).over(backwards),
             "sequence": F.row_number().over(kinds) - 1,
             "accepted_epoch_before": before["epoch"],
             "accepted_at_before": before["at"],

@@ -140,6 +140,9 @@ STORIES: Final[dict[str, list[Said]]] = {
     "never sent, 0.8": twice(batch_0_8, lambda story: without(story, "sent")),
     "other content": twice(batch_1_1, lambda story: bent(story, "sent", "leaderEpoch=5", "leaderEpoch=9")),
     "not handled": twice(batch_1_1, lambda story: without(story, "started", "completed")),
+    "not handled, of no answers": without(
+        twice(batch_1_1, lambda story: without(story, "started", "completed")), "answered", "answered metadata"
+    ),
     "not answered": twice(batch_0_8, lambda story: without(story, "answered")),
     "late": twice(batch_1_1, lambda story: later(story, "cached", 4_000)),
     # two UpdateMetadata requests that the controller's lines do not tell apart, the first of them lost
@@ -360,8 +363,12 @@ def test_a_line_that_only_says_something_else_is_no_missing_request(judged: Judg
     assert told(judged, "other content") == told(judged, "1.1")
 
 
-def test_a_request_that_was_not_handled_is_found(judged: Judged) -> None:
-    assert found(judged, "not handled") == [("R23", "request_not_handled", "warning")]
+@pytest.mark.parametrize(
+    ("name", "shown_by"), [("not handled", "the request was answered"), ("not handled, of no answers", "was applied")]
+)
+def test_a_request_that_was_not_handled_is_found(judged: Judged, name: str, shown_by: str) -> None:
+    assert found(judged, name) == [("R23", "request_not_handled", "warning")]
+    assert shown_by in judged.findings[name][0]["explanation"]
 
 
 def test_a_request_that_was_not_answered_is_found(judged: Judged) -> None:

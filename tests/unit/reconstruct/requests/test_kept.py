@@ -14,6 +14,7 @@ OF_ALL = {
     "sent_before",
     "next_received_at",
     "next_acknowledged_at",
+    "next_applied_at",
     "is_next_unsent",
     "is_lost_before",
     "unconnected_lines",

@@ -228,13 +228,15 @@ def test_a_request_that_is_received_and_not_handled_is_found() -> None:
     assert outcome_of(replace(SILENT, failed=1), view()) == "failed"
 
 
-def test_a_request_is_known_not_to_be_handled_where_it_or_a_later_one_is_answered_soon() -> None:
+def test_a_request_is_known_not_to_be_handled_where_it_or_a_later_one_is_answered_or_applied_soon() -> None:
     """SpeckVonSchmeck, tool: a broker that hangs as it opens a log receives the same again each half minute."""
     waiting = replace(SILENT, acknowledged_at=None, acknowledged_ref=None, next_acknowledged_at=None)
     assert counts(waiting, view())["R23", "cannot_be_judged"] == 1
     assert SILENT.received_at is not None
     (finding,) = findings(replace(waiting, next_acknowledged_at=SILENT.received_at + 60 * S), view())
     assert "though a later request was answered at" in finding.explanation
+    (finding,) = findings(replace(waiting, next_applied_at=SILENT.received_at + S), view())
+    assert "though a later request was applied at" in finding.explanation
     late = SILENT.received_at + 61 * S
     assert counts(replace(waiting, next_acknowledged_at=late), view())["R23", "cannot_be_judged"] == 1
     assert counts(replace(SILENT, acknowledged_at=late), view())["R23", "cannot_be_judged"] == 1

@@ -154,6 +154,8 @@ def _whole(runs: DataFrame) -> DataFrame:
     is_one_of_several = F.lag("run").over(order).isNotNull() | F.lead("run").over(order).isNotNull()
     places = F.when(is_one_of_several, F.transform("marks", lambda mark: mark["place"])).otherwise(F.array())
     is_near = F.coalesce(F.col("received_at") - F.lag("ended_at").over(order) <= SAME_REQUEST_US, F.lit(False))
+    # one elected again counts anew
+    is_near &= F.coalesce(F.col("controller_epoch") == F.lag("controller_epoch").over(order), F.lit(True))
     piece = F.struct(opens.alias("opens"), places.cast("array<bigint>").alias("places"), is_near.alias("is_near"))
     so_far = F.collect_list("piece").over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     none_yet = F.struct(F.array().cast("array<bigint>").alias("places"), F.lit(0).alias("number"))

@@ -39,7 +39,7 @@ from jobs.command.job import (
 from jobs.command.lost_files import lost_file
 from jobs.command.refused_access import refused_access
 from jobs.session.java import JavaMissing
-from jobs.session.java_ended import how_it_ended
+from jobs.session.java_ended import HEAP_FULL, how_it_ended
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.printable import printable
 from jobs.session.progress import Progress
@@ -61,6 +61,8 @@ _SAYS_NO_ROOM: Final = re.compile(
     rf"(?:IOException|FileSystemException|FileNotFoundException|OSError)\b[^\n]*"
     rf"(?:{'|'.join(re.escape(os.strerror(number)) for number in _NO_ROOM)})"
 )
+#: What Java and Spark say of their heap, as the kind of an error and not in a value of its text.
+_SAYS_NO_MEMORY: Final = re.compile(r"(?:java\.lang\.|memory\.Spark)OutOfMemoryError: ")
 EXIT_CODES: Final = (
     "exit codes: 0 done; 1 failed, or nothing recognised; 2 wrong option, path or SQL; 3 a quality gate failed;"
     " 4 another job writes the lake"
@@ -278,6 +280,8 @@ def _failed(error: Exception, common: Common, log_file: Path | None) -> RunRepor
         print(printable(traceback.format_exc(), kept="\n\t"), end="", file=sys.stderr)
     if _is_of_a_full_disk(error):
         return _failure(_room(common, has_spark=log_file is not None), FAILED)
+    if _SAYS_NO_MEMORY.search(str(error)) is not None:
+        return _failure(_too_little_memory(log_file), FAILED)
     told = lost_file(error) or refused_access(error)
     if told is not None:
         return _failure(told, FAILED)
@@ -287,11 +291,22 @@ def _failed(error: Exception, common: Common, log_file: Path | None) -> RunRepor
     return _failure(f"failed with {type(error).__name__}: {first[:300]}{where}{hint}", FAILED)
 
 
-def _of_ended_java(how: str, log_file: Path) -> str:
+def _of_ended_java(code: int, log_file: Path) -> str:
+    if code == HEAP_FULL:
+        return _too_little_memory(log_file)
+    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
     return (
         f"Spark's Java ended ({how}), as it does where the machine's memory is full: close other programs, or give it"
         f" less by {MEMORY_VARIABLE}, and give the same command again; no table holds half of a write; Spark's log is"
         f" {log_file}"
+    )
+
+
+def _too_little_memory(log_file: Path | None) -> str:
+    where = f"; Spark's log is {log_file}" if log_file else ""
+    return (
+        f"Spark's memory is too little for this: give it more by {MEMORY_VARIABLE} (on a cluster, its executors) and"
+        f" give the same command again; no table holds half of a write{where}"
     )
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: The exit code of Spark's Java where its heap was full (org.apache.spark.util.SparkExitCode).
+HEAP_FULL: Final = 52
 #: From when its connections break until the system knows how it ended.
 _ENDS_WITHIN_S: Final = 5.0
 
@@ -19,18 +21,16 @@ def say_it_once(session: SparkSession) -> None:
     server.handle_error = lambda *_: None
 
 
-def how_it_ended(session: SparkSession, error: BaseException) -> str | None:
-    """How the Java that this process started ended before it was told to, as a sentence's part; None where it runs."""
+def how_it_ended(session: SparkSession, error: BaseException) -> int | None:
+    """The exit code of the Java that this process started, where it ended before it was told to, negative that of the
+    signal that killed it; None where it runs."""
     java: subprocess.Popen[bytes] | None = getattr(session.sparkContext._gateway, "proc", None)
     if java is None:
         return None
     if _is_of_a_connection(error):
         with contextlib.suppress(subprocess.TimeoutExpired):
             java.wait(_ENDS_WITHIN_S)
-    code = java.poll()
-    if code is None:
-        return None
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    return java.poll()
 
 
 def _is_of_a_connection(error: BaseException | None) -> bool:

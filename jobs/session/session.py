@@ -51,6 +51,10 @@ COMMON_CONFIG: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     # by default of more than ten values only the least and the greatest are asked for in a file
     "spark.sql.parquet.pushdown.inFilterThreshold": "256",
+    # what a window, or the right side of a join, holds of one key cannot be asked back by who needs memory behind it: a
+    # task with more than its share of it has none left for the next window, and fails
+    "spark.sql.windowExec.buffer.spill.size.threshold": "64m",
+    "spark.sql.sortMergeJoinExec.buffer.spill.size.threshold": "64m",
     "spark.ui.showConsoleProgress": "false",
 }
 #: For one machine: Delta's and Spark's defaults are for clusters and cost four times the time here.

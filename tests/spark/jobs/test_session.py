@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from py4j.java_gateway import JavaObject
 from py4j.protocol import GATEWAY_SERVER_OBJECT_ID, Py4JJavaError
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql.classic import column
 
@@ -319,6 +320,33 @@ def test_of_many_who_commit_the_same_version_at_once_one_does(spark, tmp_path):
 
 def test_a_session_that_exists_is_taken_over(spark):
     assert build_session(master="local[1]") is spark
+
+
+@pytest.mark.parametrize("rows", [10_000, 200_000])
+def test_a_window_holds_no_more_of_one_key_than_64_mib(spark, rows):
+    """What it holds nobody can ask back: the next window of the task would find no memory, where the task has some left
+    at all, and `reconstruct` would end there."""
+    wide = spark.range(rows).select("id", *(F.xxhash64("id", F.lit(n)).alias(f"of_{n}") for n in range(60)))
+    of_all = Window.partitionBy(F.lit(1)).orderBy("id")
+    before = wide.withColumn("before", F.lag("of_0").over(of_all)).agg(
+        F.count("before"), F.max(F.xxhash64(*wide.columns))
+    )
+    assert before.collect()[0][0] == rows - 1
+    (window,) = (step for step in steps_of(before) if step.nodeName() == "Window")
+    assert (window.metrics().apply("spillSize").value() > 0) is (rows * 61 * 8 > 64 << 20)
+
+
+def steps_of(rows):
+    """Those of the plan by which the rows were made."""
+    plans = [rows._jdf.queryExecution().executedPlan()]
+    while plans:
+        plan = plans.pop()
+        yield plan
+        adaptive = plan.nodeName() == "AdaptiveSparkPlan"
+        children = (
+            [plan.executedPlan()] if adaptive else [plan.children().apply(n) for n in range(plan.children().size())]
+        )
+        plans += [child.plan() if child.nodeName().endswith("QueryStage") else child for child in children]
 
 
 def test_rules_that_plans_of_small_lakes_go_without_are_still_named_so(spark):

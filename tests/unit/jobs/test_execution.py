@@ -129,6 +129,49 @@ def test_a_line_of_a_log_about_a_full_disk_is_not_our_disk(capsys):
     assert "failed with ValueError" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize(
+    "error",
+    [
+        "An error occurred while calling o1.collectToPython.\n: org.apache.spark.SparkException: Job aborted due to"
+        " stage failure: Task 1 in stage 155.0 failed 1 times: org.apache.spark.memory.SparkOutOfMemoryError:"
+        " [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 308 bytes of memory, got 0. SQLSTATE: 53200\n\tat x",
+        "An error occurred while calling o1.parquet.\n: java.lang.OutOfMemoryError: Java heap space\n\tat x",
+    ],
+)
+def test_too_little_memory_of_spark_is_told_with_what_gives_it_more(capsys, error):
+    def run(*_):
+        raise RuntimeError(error)
+
+    assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("kafka-state-replay: Spark's memory is too little for this: give it more by KAFKA_STATE_")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_line_of_a_log_about_memory_is_not_ours(capsys):
+    def run(*_):
+        raise ValueError("cannot cast 'java.lang.OutOfMemoryError' to int")
+
+    execution.execute(fake_job(run), job.Common("lake", quiet=True), None)
+    assert "failed with ValueError" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_java_whose_heap_was_full_is_not_given_less(capsys, monkeypatch):
+    with subprocess.Popen(["sh", "-c", "exit 52"]) as java:
+        java.wait()
+        session = SimpleNamespace(stop=lambda: None, sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=java)))
+        monkeypatch.setattr(execution, "_session", lambda *_: (session, True))
+
+        def run(*_):
+            raise ConnectionResetError("by peer")
+
+        assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
+    assert "Spark's memory is too little for this: give it more" in capsys.readouterr().err
+
+
 LOST_FILES = [
     (
         "An error occurred while calling o7.next.\n: org.apache.spark.SparkException: Job aborted: "

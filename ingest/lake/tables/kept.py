@@ -247,9 +247,14 @@ TOPIC_NAMINGS: Final = TableSpec(
             "struct<corrected_time:timestamp,byte_offset:bigint,record_id:string>",
             "The first record that names it.",
         ),
-        col("new", "array<struct<at:bigint,name:string>>", "Records by which it became New."),
+        col(
+            "new",
+            "array<struct<at:bigint,name:string,is_behind:boolean>>",
+            "Records by which it became New, and whether a state-change log tells of it above that line.",
+        ),
         col("ids", "array<struct<id:string,at:bigint,record_id:string>>", "Records that print the topic's id."),
     ),
+    version=2,
 )
 
 CONTROLLER_MINUTES: Final = TableSpec(

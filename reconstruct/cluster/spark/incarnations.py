@@ -286,7 +286,8 @@ def topic_namings(records: DataFrame, generations: DataFrame) -> DataFrame:
     since = F.when(F.col("begins_us") > _FAR_PAST, F.col("begins_us"))
     is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (F.col("to_state") == "NewPartition")
     has_id = (F.col("event_type") == EventType.LEADER_EPOCH_STARTED) & F.col("topic_id").isNotNull()
-    new = F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name")))
+    new = F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name"), "byte_offset"))
+    in_state_changes = F.when(_of(SourceKind.STATE_CHANGE_LOG), F.col("byte_offset"))
     ids = F.when(has_id, F.struct(F.col("topic_id").alias("id"), at.alias("at"), F.col("record_id")))
     return (
         named_partitions(records)
@@ -297,7 +298,13 @@ def topic_namings(records: DataFrame, generations: DataFrame) -> DataFrame:
             F.min(F.struct("corrected_time", "byte_offset", "record_id")).alias("first"),
             F.collect_list(new).alias("new"),
             F.collect_list(ids).alias("ids"),
+            F.min(in_state_changes).alias("told_from"),
         )
+        .withColumn(
+            "new", F.transform("new", lambda n: n.withField("is_behind", n["byte_offset"] > F.col("told_from")))
+        )
+        .withColumn("new", F.transform("new", lambda n: n.dropFields("byte_offset")))
+        .drop("told_from")
     )
 
 
@@ -306,8 +313,9 @@ def _logged_facts(namings: DataFrame) -> DataFrame:
 
     ``first`` and ``again``: the first record that names a topic each time that its cluster was created; ``since`` is
     NULL for the first. ``new:PARTITION``: the n-th time that a partition becomes New begins the n-th incarnation of its
-    topic; the first time goes unlogged where the partition is named before, at ``named_at``. ``id:ID``: a replica began
-    to lead or to follow in a topic of this id, for the first or the last time.
+    topic; the first time goes unlogged where the partition is named before, at ``named_at`` or above in the same
+    state-change log (``is_behind``): of one that it creates a controller logs nothing before (onNewPartitionCreation).
+    ``id:ID``: a replica began to lead or to follow in a topic of this id, for the first or the last time.
     """
     place = F.struct("first.corrected_time", "file_id", "first.byte_offset", "first.record_id")
     of_partitions = namings.groupBy("cluster_id", "topic", "partition_id", "since").agg(
@@ -317,11 +325,11 @@ def _logged_facts(namings: DataFrame) -> DataFrame:
     )
     of_topic = Window.partitionBy("cluster_id", "topic", "since")
     of_partition = Window.partitionBy("cluster_id", "topic", "partition_id")
-    nothing = F.lit(None).cast("bigint")
+    nothing, unknown = F.lit(None).cast("bigint"), F.lit(None).cast("boolean")
 
-    def fact(kind: Column, of: Column, since: Column, named_at: Column) -> Column:
+    def fact(kind: Column, of: Column, since: Column, named_at: Column, is_behind: Column = unknown) -> Column:
         told = {"kind": kind, "at": of["at"], "name": of["name"], "since": since, "named_at": named_at}
-        return F.struct(*(value.alias(name) for name, value in told.items()))
+        return F.struct(*(value.alias(name) for name, value in told.items()), is_behind.alias("is_behind"))
 
     def first_and_last(name: Column) -> Column:
         of_id = F.transform(
@@ -356,7 +364,9 @@ def _logged_facts(namings: DataFrame) -> DataFrame:
                     F.when(
                         F.col("is_first"), F.array(fact(F.col("first_kind"), F.col("named"), F.col("since"), nothing))
                     ).otherwise(F.array()),
-                    F.transform("new", lambda new: fact(F.col("new_kind"), new, nothing, F.col("named_at"))),
+                    F.transform(
+                        "new", lambda new: fact(F.col("new_kind"), new, nothing, F.col("named_at"), new["is_behind"])
+                    ),
                     F.flatten(F.transform(F.array_distinct(F.transform("ids", lambda s: s["id"])), first_and_last)),
                 )
             ),
@@ -378,7 +388,7 @@ def incarnation_spans(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     again: dict[int, Creation] = {}
     unlogged: set[str] = set()
     for time, row in numbered(new, lambda row: row["kind"]):
-        if time == 0 and row["named_at"] < row["at"] - REACTION_MS * 1000:
+        if time == 0 and (row["is_behind"] or row["named_at"] < row["at"] - REACTION_MS * 1000):
             unlogged.add(row["kind"])
         again.setdefault(time + 1 + (row["kind"] in unlogged), Creation(row["at"], row["name"], False))
     first = next((Creation(row["at"], row["name"], False) for row in facts if row["kind"] == "first"), None)
@@ -421,9 +431,16 @@ def _logged_creations(
         return [*later, Creation(new[1].at, first.name, False)]
     if 1 in new:
         later.append(new[1])
-    if not stored or _is_all_later(stored, recreations):
+    if not stored or _is_all_later(stored, recreations) or _is_older(first, stored, later):
         later.append(Creation(first.at, first.name, False))
     return later
+
+
+def _is_older(first: Creation, stored: Sequence[Creation], logged: Sequence[Creation]) -> bool:
+    """Whether the first record is of before the first creation that is stored: logs tell of that, and not as the
+    topic's first."""
+    oldest = min(creation.at for creation in stored)
+    return first.at < oldest and any(0 <= creation.at - oldest <= REACTION_MS * 1000 for creation in logged)
 
 
 def _with_ids(starts: list[tuple[str, int]], seen: Sequence[Row]) -> list[tuple[str, int]]:

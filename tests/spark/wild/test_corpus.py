@@ -33,6 +33,8 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "months-in-one-file": [],
     # a topic created again every few minutes, of which ZooKeeper's snapshots show two creations
     "topic-created-again-and-again": [],
+    # a topic deleted, and created again nine seconds later, ten seconds after its log begins
+    "deleted-and-created-again-in-seconds": [],
     # hours of three brokers of one folder; of the controller's tenure only later lines are left
     "lines-of-three-brokers-rolled-away": [],
     # controller epochs 1, 2, 3 and then 1 again within an hour: ZooKeeper was wiped; the line

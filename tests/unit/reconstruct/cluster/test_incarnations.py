@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from reconstruct.cluster.spark.incarnations import REACTION_MS, Creation, incarnation_spans, incarnations_of
 
-MINUTE = 60_000_000
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
 NEVER = 2**62
 STORED = "stored"
 
@@ -39,7 +42,7 @@ def test_a_logged_creation_long_before_the_first_znode_is_another() -> None:
 
 
 def folded(
-    *rows: tuple[Any, ...], named_at: int = NEVER, stored_until: int | None = None
+    *rows: tuple[Any, ...], named_at: int = NEVER, stored_until: int | None = None, is_behind: bool = False
 ) -> list[tuple[str, int | None]]:
     facts = [
         {
@@ -48,6 +51,7 @@ def folded(
             "kind": kind,
             "since": since or None,
             "named_at": min(at, named_at),
+            "is_behind": is_behind,
             "stored_until": stored_until if kind == STORED else None,
             "created_at_us": None,
             "evidence_id": f"znode of {name}" if kind == STORED else None,
@@ -83,6 +87,13 @@ def test_a_partition_that_was_named_long_before_it_became_new_had_been_created_b
     assert folded(*facts) == [("r0", None)]
 
 
+def test_a_partition_that_the_same_log_told_of_just_before_it_became_new_had_been_created_before() -> None:
+    """A topic that is deleted, and created again within seconds."""
+    facts = ((5, "r0", "first"), (MINUTE // 6, "r9", "new:0"))
+    assert folded(*facts, named_at=5, is_behind=True) == [("r0", None), ("r9", MINUTE // 6)]
+    assert folded(*facts, named_at=5) == [("r0", None)], "by another log: of another clock"
+
+
 def test_a_creation_after_the_last_change_of_a_znode_is_told_by_the_log_alone() -> None:
     facts = ((5, "r0", "first"), (4, "77", STORED), (9 * MINUTE, "r9", "new:0"))
     assert folded(*facts, named_at=5, stored_until=8 * MINUTE) == [("77", None), ("r9", 9 * MINUTE)]
@@ -101,6 +112,16 @@ def test_logs_that_begin_before_the_znode_was_created_again() -> None:
     assert folded(
         (MINUTE, "r0", "first"), (MINUTE, "r0", "new:0"), (50 * MINUTE, "77", STORED), (50 * MINUTE + 9, "r9", "new:0")
     ) == [("r0", None), ("77", 50 * MINUTE)]
+
+
+@pytest.mark.parametrize(("seconds", "is_behind"), [(540, False), (10, True)])
+def test_logs_of_before_a_znode_whose_topic_they_show_created_again(seconds: int, is_behind: bool) -> None:
+    """What they tell of first was created before they begin."""
+    stored, new = (seconds * SECOND, "77", STORED), (seconds * SECOND + 9, "r9", "new:0")
+    assert folded((5, "r0", "first"), stored, new, named_at=5, is_behind=is_behind) == [
+        ("r0", None),
+        ("77", seconds * SECOND),
+    ]
 
 
 def test_a_cluster_created_again_creates_its_topics_again() -> None:

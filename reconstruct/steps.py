@@ -47,6 +47,7 @@ from reconstruct.checkpoints.spark.step import checkpoint_findings
 from reconstruct.clocks.spark.step import marks_of
 from reconstruct.cluster.spark.episodes import controller_episodes
 from reconstruct.cluster.spark.incarnations import are_placed_alike, incarnation_rows
+from reconstruct.cluster.spark.life_signs import KeptSigns, told_lines
 from reconstruct.cluster.spark.log_spans import log_lines, log_spans
 from reconstruct.cluster.spark.procedures import controller_procedures
 from reconstruct.cluster.spark.statements import stated_ids
@@ -229,10 +230,12 @@ def write_events(run: Run) -> None:
         (CONTROLLER_EVENTS, controller_events),
         (REPLICATION_EVENTS, replication_events),
     )
+    *placed, before = run.read(*(spec for spec, _ in typed), s.TOPIC_INCARNATIONS)
+    held = partial(run.stage.keep_or_hold, name="other_incarnations")
     are_the_same = (
         run.record_rows.is_any_kept
         and run.inputs.are_clocks_the_same
-        and are_placed_alike(run.read(*(spec for spec, _ in typed)), incarnations, *run.read(s.TOPIC_INCARNATIONS))
+        and are_placed_alike(placed, incarnations, before, held)
     )
 
     wanted = [OfRecords(spec, partial(events, incarnations=incarnations)) for spec, events in typed]
@@ -253,7 +256,9 @@ def write_cluster_timelines(run: Run) -> None:
     lines = rows.records(STATE_CHANGE_EVENTS, REPLICATION_EVENTS, made=log_lines)
     wanted = [OfRecords(LOG_SPANS, log_spans, is_read_once=True)]
     (spans,) = rows.keep(wanted, lines, are_others_the_same=run.inputs.are_clocks_the_same)
-    run.histories = cluster_histories(run.lake, run.inputs.minutes, spans)
+    changed = run.differing_records(STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, made=told_lines)
+    signs = KeptSigns(run.lake, changed) if rows.is_kept else None
+    run.histories = cluster_histories(run.lake, run.inputs.minutes, spans, signs)
     run.lake.overwrite_all(cluster_rows(run.lake.spark, run.histories))
     run.judgement.add({history.cluster_id: history.verdicts for history in run.histories})
 

@@ -49,7 +49,7 @@ def _events(name: str, grain: str, *columns: Column) -> TableSpec:
     )
     every = (*_EVENT_HEAD, *_EVENT_PARTITION, *columns, *of_record, *_RECORD_PLACE, *PROVENANCE)
     key = ("cluster_id", "event_id")
-    return TableSpec("silver", name, grain, key, every, version=2, sorted_by=("event_type",))
+    return TableSpec("silver", name, grain, key, every, version=2, sorted_by=("event_type", "topic"))
 
 
 STATE_CHANGE_EVENTS: Final = _events(

@@ -318,6 +318,23 @@ LOG_SPANS: Final = TableSpec(
     ),
 )
 
+LIFE_SIGNS: Final = TableSpec(
+    "kept",
+    "life_signs",
+    "one row per (end of a broker's registration, sign in lines that it lived around then, or did not); one without"
+    " kind for an end without any",
+    (),
+    (
+        required("cluster_id", "string", "Cluster."),
+        required("broker_id", "int", "Broker."),
+        required("ends_us", "bigint", "When the registration ended, µs."),
+        required("windows", "string", "In which spans of time signs were looked for: JSON."),
+        col("kind", "string", "Kind of the sign."),
+        col("at", "bigint", "Corrected time of the line, µs."),
+        col("evidence_id", "string", "The line."),
+    ),
+)
+
 _TIME_SLOT: Final = required("time_slot", "bigint", "Twelve minutes of corrected time, counted from 1970.")
 FILE_CONTROLLERS: Final = TableSpec(
     "kept",
@@ -409,6 +426,7 @@ RECORD_ROWS_TABLES: Final = (
     CONTROLLER_MINUTES,
     UNRECOGNISED_MESSAGES,
     LOG_SPANS,
+    LIFE_SIGNS,
     FILE_CONTROLLERS,
     UNORDERED_LOGS,
     MATCHED_REQUESTS,

@@ -28,7 +28,7 @@ from reconstruct.cluster.evidence import ClusterFacts, ProcedureLine
 from reconstruct.cluster.rules import RULES, ClusterCase
 from reconstruct.cluster.spark.controller_lines import controller_minutes
 from reconstruct.cluster.spark.evidence import gather
-from reconstruct.cluster.spark.life_signs import add_life_signs
+from reconstruct.cluster.spark.life_signs import KeptSigns, add_life_signs
 from reconstruct.cluster.spark.log_spans import log_lines, log_spans
 from reconstruct.cluster.spark.metadata_log import add_metadata_facts
 from reconstruct.cluster.take_overs import line_windows, take_overs
@@ -142,11 +142,12 @@ def cluster_rows(spark: SparkSession, histories: Sequence[ClusterHistory]) -> li
 
 
 def cluster_histories(
-    lake: Lake, minutes: DataFrame | None = None, spans: DataFrame | None = None
+    lake: Lake, minutes: DataFrame | None = None, spans: DataFrame | None = None, signs: KeptSigns | None = None
 ) -> list[ClusterHistory]:
     """Every cluster's own timelines and view, from the typed events, znodes and metadata changes of the lake;
     ``minutes`` and ``spans``: what :func:`~reconstruct.cluster.spark.controller_lines.controller_minutes` and
-    :func:`~reconstruct.cluster.spark.log_spans.log_spans` make of them, where that is known."""
+    :func:`~reconstruct.cluster.spark.log_spans.log_spans` make of them, where that is known; ``signs``: what the last
+    run found of brokers' lives."""
     state_changes, controller_events, replication_events, znodes, configs, files, changes, records = map(
         lake.read, HISTORY_TABLES
     )
@@ -161,5 +162,5 @@ def cluster_histories(
         log_spans(log_lines(state_changes, replication_events)) if spans is None else spans,
     )
     add_metadata_facts(facts, changes, records)
-    add_life_signs(facts, state_changes, controller_events, replication_events, znodes)
+    add_life_signs(facts, state_changes, controller_events, replication_events, znodes, signs)
     return [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from reconstruct.cluster.spark.incarnations import are_placed_alike, incarnation_rows
 from tests.support.lakes.rows import at
@@ -37,7 +37,18 @@ def alike(spark: SparkSession, then: list[Any], now: list[Any], events: list[Any
         return spark.createDataFrame(rows, SPANS)
 
     placed = spark.createDataFrame([("c", "t", *event) for event in events], EVENTS)
-    return are_placed_alike([placed], spans(now), incarnation_rows(spans(then)))
+    given = [placed], spans(now), incarnation_rows(spans(then))
+    found = [are_placed_alike(*given, lambda rows, held=held: (rows, held(rows))) for held in (few, many)]
+    assert found[0] is found[1]
+    return found[0]
+
+
+def few(rows: DataFrame) -> list[Row]:
+    return rows.collect()
+
+
+def many(_: DataFrame) -> None:
+    return None
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
-from ingest.shapes.broker_settings import BrokerSetting
 from reconstruct.clocks.spark.step import as_printed
-from reconstruct.cluster.evidence import BrokerFact, ClusterFacts
-from reconstruct.cluster.settings import OwnSettings
-from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import evidence_row, value_of
 from reconstruct.events.spark.step import controller_events, state_change_events
@@ -25,7 +21,6 @@ from reconstruct.kept.folds import rows_of_all_keys
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import PARTITION_FOLD, history_rows
-from reconstruct.time.instants import to_micros
 from tests.support.incarnations import logged_incarnations
 from tests.support.lakes.rows import row_of
 
@@ -256,57 +251,3 @@ def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations
     ]
     assert sorted(plain, key=str) == sorted(spark_rows, key=str)
     assert len(plain) > 5
-
-
-def test_signs_of_life_are_gathered_around_the_end_of_a_registration(spark: Any) -> None:
-    """Of broker 1, which was registered from 0 to 100 s, expired, and started again at 150 s."""
-    columns = (
-        "cluster_id string, broker_id int, corrected_time timestamp, record_id string, event_type string,"
-        " fields map<string,string>, cause string"
-    )
-
-    def events(*rows: tuple[int, float, str, dict[str, str]]) -> Any:
-        made = [
-            ("c", broker, at(second), f"{kind}@{second}", kind, fields, None) for broker, second, kind, fields in rows
-        ]
-        return spark.createDataFrame(made, columns)
-
-    def micros(second: float) -> int:
-        return to_micros(at(second))
-
-    facts = ClusterFacts(own_settings=OwnSettings({1: {BrokerSetting.SESSION_TIMEOUT: ["6000"]}}))
-    facts.brokers = [
-        BrokerFact(1, "registered", micros(0), "r1", czxid=1),
-        BrokerFact(1, "unregistered", micros(100), "u1", czxid=1, at_upper=micros(100)),
-    ]
-    facts.process_starts = [(1, micros(-1), "s1"), (1, micros(150), "s2")]
-    to_1 = {"leader": "1"}
-    written = ("c", "written", 1, at(97.5), ["z"])
-    add_life_signs(
-        {"c": facts, "other": ClusterFacts()},
-        events((1, 20, "other", {}), (1, 90, "other", {}), (2, 99.5, "other", {})),
-        events((1, 98, "other", {}), (1, 149, "other", {}), (1, 151, "other", {})),
-        events(
-            (1, 95, "controlled_shutdown_started", {}),
-            (2, 30, "broker_unreachable", to_1),
-            (2, 99, "broker_unreachable", to_1),
-            (1, 99, "broker_unreachable", {"leader": "2"}),
-            (2, 96, "fetch_failed", to_1 | {"error": "Connection to 1 was disconnected before the response was read"}),
-            (2, 97, "fetch_failed", to_1 | {"error": "java.nio.channels.ClosedSelectorException."}),
-        ),
-        spark.createDataFrame(
-            [written],
-            "cluster_id string, change string, written_by_broker_id int, changed_at timestamp, evidence array<string>",
-        ),
-    )
-    found = {(sign.broker_id, sign.kind, sign.evidence_id) for sign in facts.life_signs}
-    assert found == {
-        (1, "line", "controlled_shutdown_started@95"),  # the last before its silence, half a timeout before the end
-        (1, "line", "broker_unreachable@99"),  # its own line, about another broker
-        (1, "line", "other@149"),
-        (1, "leaving", "controlled_shutdown_started@95"),
-        (1, "controlled_shutdown_started", "controlled_shutdown_started@95"),
-        (1, "written", "z"),
-        (1, "unreachable", "fetch_failed@96"),
-        (1, "unreachable", "broker_unreachable@99"),
-    }

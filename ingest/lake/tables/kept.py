@@ -250,7 +250,7 @@ TOPIC_NAMINGS: Final = TableSpec(
         col(
             "new",
             "array<struct<at:bigint,name:string,is_behind:boolean>>",
-            "Records by which it became New, and whether a state-change log tells of it above that line.",
+            "Records by which it became New, and whether a state-change log tells of it above that line, and earlier.",
         ),
         col("ids", "array<struct<id:string,at:bigint,record_id:string>>", "Records that print the topic's id."),
     ),

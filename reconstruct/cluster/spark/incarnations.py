@@ -296,7 +296,7 @@ def topic_namings(records: DataFrame, generations: DataFrame) -> DataFrame:
     is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (F.col("to_state") == "NewPartition")
     has_id = (F.col("event_type") == EventType.LEADER_EPOCH_STARTED) & F.col("topic_id").isNotNull()
     new = F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name"), "byte_offset"))
-    in_state_changes = F.when(_of(SourceKind.STATE_CHANGE_LOG), F.col("byte_offset"))
+    told = F.when(_of(SourceKind.STATE_CHANGE_LOG), F.struct(at.alias("at"), "byte_offset"))
     ids = F.when(has_id, F.struct(F.col("topic_id").alias("id"), at.alias("at"), F.col("record_id")))
     return (
         named_partitions(records)
@@ -307,14 +307,18 @@ def topic_namings(records: DataFrame, generations: DataFrame) -> DataFrame:
             F.min(F.struct("corrected_time", "byte_offset", "record_id")).alias("first"),
             F.collect_list(new).alias("new"),
             F.collect_list(ids).alias("ids"),
-            F.min(in_state_changes).alias("told_from"),
+            F.min(told).alias("told"),
         )
-        .withColumn(
-            "new", F.transform("new", lambda n: n.withField("is_behind", n["byte_offset"] > F.col("told_from")))
-        )
+        .withColumn("new", F.transform("new", lambda n: n.withField("is_behind", _is_behind(n, F.col("told")))))
         .withColumn("new", F.transform("new", lambda n: n.dropFields("byte_offset")))
-        .drop("told_from")
+        .drop("told")
     )
+
+
+def _is_behind(line: Column, other: Column) -> Column:
+    """In one file: where the lines of several brokers came together, their order is not that in which they were
+    written."""
+    return (line["at"] > other["at"]) & (line["byte_offset"] > other["byte_offset"])
 
 
 def _logged_facts(namings: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from reconstruct.cluster.spark.incarnations import are_placed_alike, incarnation_rows
+from reconstruct.cluster.spark.incarnations import are_placed_alike, incarnation_rows, topic_namings
 from tests.support.lakes.rows import at
 
 FIRST, NEXT, LAST = at(0), at(100), at(200)
@@ -75,3 +75,31 @@ def test_events_are_placed_alike(
     starts = (FIRST, NEXT, LAST)
     known = (list(zip(names, starts, strict=False)) for names in (then, now))
     assert alike(spark, *known, events) is expected
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ((1, FIRST, "state_change_log"), True),
+        ((9, FIRST, "state_change_log"), False),  # below, of a clock that was set back
+        ((1, LAST, "state_change_log"), False),  # lines of several brokers in the order in which they were collected
+        ((1, FIRST, "controller_log"), False),  # a controller tells there of what it is about to create
+    ],
+)
+def test_a_line_above_that_of_a_new_partition_tells_of_one_before(
+    spark: SparkSession, other: tuple[int, Any, str], expected: bool
+) -> None:
+    columns = "cluster_id string, file_id string, corrected_time timestamp, byte_offset bigint, record_id string,"
+    columns += " source_kind string, event_type string, shape_id string, fields map<string,string>"
+    of_partition = {"topic": "t", "partition_id": "0"}
+
+    def record(offset: int, when: Any, kind: str, event_type: str, **fields: str) -> Any:
+        return ("c", "f", when, offset, f"r{offset}", kind, event_type, "shape", of_partition | fields)
+
+    records = [
+        record(5, NEXT, "state_change_log", "partition_state_change", to_state="NewPartition"),
+        record(*other, "other"),
+    ]
+    generations = spark.createDataFrame([("c", -(2**62), 2**62)], "cluster_id string, begins_us bigint, ends_us bigint")
+    (row,) = topic_namings(spark.createDataFrame(records, columns), generations).collect()
+    assert [bool(new["is_behind"]) for new in row["new"]] == [expected]

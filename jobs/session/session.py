@@ -49,8 +49,6 @@ COMMON_CONFIG: Final[Mapping[str, str]] = {
     # all rows that are in it: batches are bounded by their rows instead
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-    # by default of more than ten values only the least and the greatest are asked for in a file
-    "spark.sql.parquet.pushdown.inFilterThreshold": "256",
     # what a window, or the right side of a join, holds of one key cannot be asked back by who needs memory behind it: a
     # task with more than its share of it has none left for the next window, and fails
     "spark.sql.windowExec.buffer.spill.size.threshold": "64m",

@@ -121,15 +121,6 @@ def test_a_full_disk_is_told_with_the_room_that_there_is(capsys, tmp_path, error
 
 
 @pytest.mark.usefixtures("no_spark")
-def test_a_line_of_a_log_about_a_full_disk_is_not_our_disk(capsys):
-    def run(*_):
-        raise ValueError("cannot cast 'No space left on device' to int")
-
-    execution.execute(fake_job(run), job.Common("lake", quiet=True), None)
-    assert "failed with ValueError" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("no_spark")
 @pytest.mark.parametrize(
     "error",
     [
@@ -150,15 +141,6 @@ def test_too_little_memory_of_spark_is_told_with_what_gives_it_more(capsys, erro
 
 
 @pytest.mark.usefixtures("no_spark")
-def test_a_line_of_a_log_about_memory_is_not_ours(capsys):
-    def run(*_):
-        raise ValueError("cannot cast 'java.lang.OutOfMemoryError' to int")
-
-    execution.execute(fake_job(run), job.Common("lake", quiet=True), None)
-    assert "failed with ValueError" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("no_spark")
 def test_a_java_whose_heap_was_full_is_not_given_less(capsys, monkeypatch):
     with subprocess.Popen(["sh", "-c", "exit 52"]) as java:
         java.wait()
@@ -170,6 +152,16 @@ def test_a_java_whose_heap_was_full_is_not_given_less(capsys, monkeypatch):
 
         assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
     assert "Spark's memory is too little for this: give it more" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize("line", ["No space left on device", "java.lang.OutOfMemoryError", "Permission denied"])
+def test_a_line_of_a_log_about_a_disk_memory_or_permissions_is_not_ours(capsys, line):
+    def run(*_):
+        raise ValueError(f"cannot cast '{line}' to int")
+
+    execution.execute(fake_job(run), job.Common("lake", quiet=True), None)
+    assert "failed with ValueError" in capsys.readouterr().err
 
 
 LOST_FILES = [
@@ -262,15 +254,6 @@ def test_a_place_that_may_not_be_written_is_named(capsys, error, place):
     told = capsys.readouterr().err
     assert told.startswith(f"kafka-state-replay: {place} may not be written, or not be read (")
     assert told.count("\n") == 1
-
-
-@pytest.mark.usefixtures("no_spark")
-def test_a_line_of_a_log_about_permissions_is_not_our_own(capsys):
-    def run(*_):
-        raise ValueError("cannot cast 'Permission denied' to int")
-
-    execution.execute(fake_job(run), job.Common("lake", quiet=True), None)
-    assert "failed with ValueError" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -31,10 +31,11 @@ from reconstruct.cluster.spark.incarnations import acted_minutes, cluster_genera
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.kept.record_rows import OfRecords, RecordRows, Records
-from reconstruct.log_records import HOUR_US, key_records
+from reconstruct.log_records import key_records
 from reconstruct.metadata_log.migration import Migration
 from reconstruct.metadata_log.spark.migration import before_take_over
 from reconstruct.offsets.spark.messages import offset_statements
+from reconstruct.time.instants import HOUR_US
 
 #: Before any record.
 _NEVER: Final = -(1 << 62)

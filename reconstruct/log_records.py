@@ -3,8 +3,6 @@ go through all of them again for a handful."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -13,9 +11,7 @@ from reconstruct.checkpoints.spark.evidence import is_unreadable
 from reconstruct.cluster.spark.controller_lines import is_election, is_process_start
 from reconstruct.cluster.spark.statements import may_state_id
 from reconstruct.engine.second_look import is_configuration, printed_log_dirs
-
-#: What :func:`record_counts` counts by.
-HOUR_US: Final = 3600 * 1_000_000
+from reconstruct.time.instants import HOUR_US
 
 
 def record_counts(records: DataFrame) -> DataFrame:

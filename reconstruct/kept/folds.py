@@ -29,13 +29,13 @@ from reconstruct.engine.staging import Staging
 from reconstruct.kept.asking import Answers, Asked, Facts
 from reconstruct.kept.hashes import hash_of, with_hashes
 from reconstruct.kept.topics import ALL_TOPICS, TOPIC_KEY, Topics, changed_topics, topic_hashes
+from reconstruct.time.instants import HOUR_US
 
 F_ = TypeVar("F_", bound=Facts)
 #: Pseudo table: keys that have no evidence any more.
 _GONE: Final = "gone"
 #: What was over for so long nothing that happens in its cluster bears on, µs.
 _SETTLED_US: Final = 900_000_000
-_HOUR_US: Final = 3_600_000_000
 #: Of what a fold gives, the rows that say which keys are done again.
 _DONE: Final = (FOLDED_KEYS.full_name, _GONE)
 
@@ -53,7 +53,7 @@ class KeptKey:
 def settled_by(last: int) -> int:
     """By when a key of which nothing is later than ``last`` was over and done with, µs: at a full hour, so that many
     keys share what is known of their cluster until then."""
-    return ((last + _SETTLED_US) // _HOUR_US + 1) * _HOUR_US
+    return ((last + _SETTLED_US) // HOUR_US + 1) * HOUR_US
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+HOUR_US: Final = 3_600_000_000
 #: The instant of anything that has one, as a key to bisect by.
 at_of: Final = attrgetter("at")
 

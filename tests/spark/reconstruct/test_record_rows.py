@@ -31,7 +31,8 @@ from reconstruct.engine.staging import staging
 from reconstruct.inputs import are_generations_the_same
 from reconstruct.kept.last_run import versions
 from reconstruct.kept.record_rows import OfRecords, RecordRows
-from reconstruct.log_records import HOUR_US, record_counts
+from reconstruct.log_records import record_counts
+from reconstruct.time.instants import HOUR_US
 from tests.support.lakes.rows import append, at
 
 LOG: Final = {"cluster_id": "c", "source_kind": "state_change_log"}

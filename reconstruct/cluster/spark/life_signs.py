@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -92,12 +93,13 @@ def _windows(facts: Mapping[str, ClusterFacts]) -> dict[_Key, list[_Window]]:
     for cluster_id, known in facts.items():
         registrations = broker_registrations(known.brokers, known.controllers)
         for broker_id, past in broker_pasts(known, registrations).items():
-            ended = [span for span in registrations[broker_id] if span.interval.end is not None]
+            spans = registrations[broker_id]
             # what comes after the next one began is told of that
-            again = [*(span.interval.start for span in ended[1:]), _FAR_FUTURE]
-            for span, next_begins in zip(ended, again, strict=False):
-                window = (cluster_id, broker_id, *_window(past, span, next_begins))
-                windows.setdefault((cluster_id, broker_id, window[3]), []).append(window)
+            for span, after in zip_longest(spans, spans[1:]):
+                if span.interval.end is not None:
+                    again = _FAR_FUTURE if after is None else after.interval.start
+                    window = (cluster_id, broker_id, *_window(past, span, again))
+                    windows.setdefault((cluster_id, broker_id, window[3]), []).append(window)
     return windows
 
 

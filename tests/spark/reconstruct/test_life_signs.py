@@ -57,13 +57,16 @@ def micros(second: float) -> int:
     return to_micros(at(second))
 
 
-def registered(until: float = 100) -> ClusterFacts:
-    """Broker 1, which was registered from 0 s on, expired, and started again at 150 s."""
+def registered(until: float = 100, again: float | None = None) -> ClusterFacts:
+    """Broker 1, which was registered from 0 s on, expired, and started again at 150 s; ``again`` is when it registered
+    then, which it is to this day."""
     facts = ClusterFacts(own_settings=OwnSettings({1: {BrokerSetting.SESSION_TIMEOUT: ["6000"]}}))
     facts.brokers = [
         BrokerFact(1, "registered", micros(0), "r1", czxid=1),
         BrokerFact(1, "unregistered", micros(until), "u1", czxid=1, at_upper=micros(until)),
     ]
+    if again is not None:
+        facts.brokers.append(BrokerFact(1, "registered", micros(again), "r2", czxid=2))
     facts.process_starts = [(1, micros(-1), "s1"), (1, micros(150), "s2")]
     return facts
 
@@ -154,3 +157,12 @@ def test_that_there_was_no_sign_is_kept_too(spark: SparkSession, lake: Lake) -> 
     lake.ensure([LIFE_SIGNS])
     assert found(registered(), frames(spark, NONE), KeptSigns(lake, lambda: None)) == {WRITTEN}
     assert found(registered(), unread(spark), since(lake, NONE)) == {WRITTEN}
+
+
+def test_what_comes_after_the_next_registration_is_not_gone_through(spark: SparkSession, lake: Lake) -> None:
+    """Though that one has not ended."""
+    lake.ensure([LIFE_SIGNS])
+    logs = (*LOGS[:2], [*LOGS[2], (1, 170, "logs_loading", {})])
+    assert found(registered(again=160), frames(spark, logs), KeptSigns(lake, lambda: None)) == OF_LINES | {WRITTEN}
+    assert found(registered(again=160), unread(spark), since(lake, ([], [], logs[2][-1:]))) == OF_LINES | {WRITTEN}
+    assert (1, "starts", "logs_loading@170") in found(registered(), frames(spark, logs))

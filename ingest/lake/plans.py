@@ -11,13 +11,16 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql.classic.column import Column
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
 #: So many files, or topics, are named to whoever reads what is theirs, that it may pass over all others.
-MOST_NAMED: Final = 200
+MOST_NAMED: Final = 2000
 _FILE: Final = ("cluster_id", "file_id")
+#: In no name, as a rule: by which many are handed to Java at once.
+_BETWEEN: Final = "\x01"
 BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -85,8 +88,19 @@ def map_in_arrow(rows: DataFrame, function: BatchFunction, schema: StructType) -
     return DataFrame(rows._jdf.mapInArrow(mapped(*names)._jc, False, None), rows.sparkSession)
 
 
+def named(rows: DataFrame, column: str, names: Collection[str]) -> DataFrame:
+    """The rows that ``column`` names so, as by ``isin``, for which pyspark has Java make a column of each name."""
+    text = _BETWEEN.join(names)
+    if text.count(_BETWEEN) != len(names) - 1:
+        return rows.where(F.col(column).isin(*names))
+    jvm: Any = rows.sparkSession._jvm
+    every = jvm.java.util.regex.Pattern.compile(_BETWEEN).split(text, -1)
+    of_rows: Any = F.col(column)
+    return rows.where(Column(of_rows._jc.isin(jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(every))))
+
+
 def of_files(rows: DataFrame, keys: DataFrame, names: Collection[str] | None) -> DataFrame:
     """The rows of the files of ``keys`` (cluster and file); ``names`` are their ids, or None, as more than
     :data:`MOST_NAMED` are."""
-    named = rows if names is None or len(names) > MOST_NAMED else rows.where(F.col("file_id").isin(*names))
-    return named.join(F.broadcast(keys), list(_FILE), "left_semi")
+    some = rows if names is None or len(names) > MOST_NAMED else named(rows, "file_id", names)
+    return some.join(F.broadcast(keys), list(_FILE), "left_semi")

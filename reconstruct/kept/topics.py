@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.plans import union
+from ingest.lake.plans import named, union
 from reconstruct.engine.staging import Staging
 from reconstruct.kept.hashes import counted_and_hashed, with_hashes
 
@@ -42,8 +42,8 @@ class Topics:
         """The rows of these topics; ``rows`` have :data:`TOPIC_KEY`."""
         if self.keys is None:
             return rows
-        named = rows if self.names is None else rows.where(F.col("topic").isin(*self.names))
-        return named.join(F.broadcast(self.keys), list(TOPIC_KEY), "left_semi")
+        some = rows if self.names is None else named(rows, "topic", self.names)
+        return some.join(F.broadcast(self.keys), list(TOPIC_KEY), "left_semi")
 
     def once(self, rows: DataFrame, name: str) -> DataFrame:
         """Rows of these topics that are read more than once: to find them goes through those of all topics."""
@@ -57,8 +57,8 @@ def topic_hashes(sources: Sequence[DataFrame]) -> DataFrame:
     """Grain: one row per topic that a source names: ``rows_count`` and ``rows_hash`` of all its rows in all of them."""
     hashed = []
     for number, rows in enumerate(sources):
-        named = rows.where("topic IS NOT NULL").withColumn("source_number", F.lit(number))
-        narrow = with_hashes(named, TOPIC_KEY).select(*TOPIC_KEY, "evidence_hash_1", "evidence_hash_2")
+        of_topics = rows.where("topic IS NOT NULL").withColumn("source_number", F.lit(number))
+        narrow = with_hashes(of_topics, TOPIC_KEY).select(*TOPIC_KEY, "evidence_hash_1", "evidence_hash_2")
         hashed.append(narrow)
     return union(hashed).groupBy(*TOPIC_KEY).agg(*counted_and_hashed("rows_count", "rows_hash"))
 

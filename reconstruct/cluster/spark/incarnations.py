@@ -17,7 +17,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.plans import differing, union
+from ingest.lake.plans import differing, named, union
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.generations import GenerationFact, generation_starts
@@ -214,9 +214,9 @@ def are_placed_alike(
     topics, few = held(others.groupBy("cluster_id", "topic").agg(F.min("starts_at").alias("since")))
     if few is not None and not few:
         return True
-    is_named = F.lit(True) if few is None else F.col("topic").isin(sorted({row["topic"] for row in few}))
+    names = None if few is None else sorted({row["topic"] for row in few})
     of_topics = [
-        rows.where(is_named)
+        (rows if names is None else named(rows, "topic", names))
         .select("cluster_id", "topic", "corrected_time", F.col("topic_incarnation").alias("placed_in"))
         .join(F.broadcast(topics), ["cluster_id", "topic"])
         .where("corrected_time >= since")

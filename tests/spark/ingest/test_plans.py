@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.lake.plans import differing, map_in_arrow, union
+from ingest.lake.plans import differing, map_in_arrow, named, union
 
 
 def rows_of(frame):
@@ -66,3 +66,13 @@ def test_rows_differ_where_one_side_has_more_of_them(spark):
     assert sorted(str(tuple(row)) for row in differing(one, other).collect()) == expected
     assert sorted(str(tuple(row)) for row in differing(other, one).select("a", "b").collect()) == expected
     assert differing(one, one).collect() == []
+
+
+@pytest.mark.parametrize(
+    "names", [(), ("a",), ("a", ""), ("", "ä 1"), ("it's", "b\nc", "nothing"), ("a", "of\x01two"), ("a", "a")]
+)
+def test_rows_are_named_as_by_isin(spark, names):
+    rows = spark.createDataFrame(
+        [(name,) for name in ("a", "b", "", "ä 1", "it's", "b\nc", "of\x01two", "of", None)], "n string"
+    )
+    assert rows_of(named(rows, "n", names)) == rows_of(rows.where(F.col("n").isin(*names)))

@@ -80,6 +80,18 @@ class _Folder:
         after = [until, *(time for time in self._times if time > until), at]
         return max(pairwise(after), key=lambda gap: gap[1] - gap[0])[1]
 
+    def goes_on(self, other: _Folder, broker_id: int, epoch: int) -> bool:
+        """Whether a line of a controller is of this cluster and not of ``other``, whose lines came since: two clusters
+        whose brokers were started from one folder run side by side.
+
+        It is of a broker that was a controller here alone, in the last epoch of here or the next one, and in none that
+        follows the last one of there.
+        """
+        highest, _ = self._highest.get(None, (0, 0))
+        is_next = epoch == highest + 1 or (epoch == highest and (broker_id, epoch) in self._last)
+        here, there = broker_id in self._highest, broker_id in other._highest
+        return is_next and here and not there and epoch != other._highest.get(None, (0, 0))[0] + 1
+
     def take(self, at: int, broker_id: int | None, epoch: int | None) -> None:
         """A line of a controller in its epoch, or without one of a start, that is of this generation."""
         self._times.append(at)
@@ -97,7 +109,8 @@ def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:
 
     A cluster began again where its first epoch is elected after a higher one, where the logs of one folder show a
     controller with an epoch that one cluster cannot have there, where it states an id that it never had, or where a
-    broker states another than it did before; one recreation may show several ways, and by several brokers.
+    broker states another than it did before; one recreation may show several ways, and by several brokers. So it did,
+    too, where the logs of one folder go on with the cluster before it: two of them take turns there.
     """
     starts: list[GenerationStart] = []
     highest = 0
@@ -105,6 +118,7 @@ def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:
     known: set[str] = set()
     said: dict[int, str] = {}  # by broker, the id that it stated last
     folders: dict[str | None, _Folder] = {}
+    left: dict[str | None, _Folder] = {}  # of the generation before
     every = list(facts)
     set_back = {fact.log_folder for fact in every if fact.is_set_back}
     for fact in sorted((f for f in every if not f.is_set_back), key=lambda f: (f.at, f.evidence_id)):
@@ -113,6 +127,8 @@ def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:
         begins_again = epoch == FIRST_EPOCH and highest > FIRST_EPOCH and not fact.is_act
         if folder in folders and epoch is not None and fact.broker_id is not None:
             since = folders[folder].another_cluster_since(fact.at, fact.broker_id, epoch, is_act=fact.is_act)
+            if since is None and folder in left and left[folder].goes_on(folders[folder], fact.broker_id, epoch):
+                since = fact.at
             begins_again, begins_at = begins_again or since is not None, fact.at if since is None else since
         if begins_again:
             current = None
@@ -129,7 +145,7 @@ def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:
         if begins_again:
             after = starts[-1].at + 1 if starts else begins_at
             starts.append(GenerationStart(max(begins_at, after), fact.evidence_id))
-            highest, folders = 0, {}
+            highest, left, folders = 0, folders, {}
         if folder is not None and stated is None:
             folders.setdefault(folder, _Folder()).take(fact.at, fact.broker_id, epoch)
         highest = max(highest, 0 if fact.is_act else epoch or 0)

@@ -86,6 +86,15 @@ def test_a_deposed_controller_goes_on_in_its_own_epoch() -> None:
     assert minutes(led(1, 1, 2), led(2, 1, 4), led(60, 1, 2)) == [60], "but not once it has another"
 
 
+def test_two_clusters_that_take_turns_in_one_folder_are_told_apart() -> None:
+    other = led(1, 2, 7), led(5, 3, 1)
+    assert minutes(*other, led(6, 2, 8), led(7, 3, 1), led(8, 3, 2), led(20, 2, 8), led(60, 2, 9)) == [5, 6, 7, 20]
+    assert minutes(*other, led(6, 3, 8)) == [5], "its own controller, some elections later"
+    assert minutes(*other, led(6, 2, 9)) == [5], "a controller of the new cluster, for what is known"
+    assert minutes(led(1, 2, 1), led(5, 3, 1), led(6, 2, 2)) == [5], "the next one of the new cluster"
+    assert minutes(led(1, 2, 7), led(5, 2, 1), led(6, 2, 8)) == [5], "of a broker that both clusters had"
+
+
 def test_logs_of_two_folders_may_be_of_two_clocks() -> None:
     assert minutes(led(1, 0, 4, "broker-0/a"), led(60, 1, 3, "broker-1/a")) == []
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any, Final
 
 from ingest.lake.tables.bronze import SourceKind
@@ -115,6 +116,10 @@ _OF_REPLICAS: Final = frozenset(LineKind) - {
     LineKind.NO_META_PROPERTIES,
     LineKind.QUORUM,
 }
+#: Of these it counts when they were printed, and with which offset: they are the most, and no finding quotes them.
+TOLD_KINDS: Final[Mapping[str, tuple[LineKind, str]]] = {
+    event_type: of for event_type, of in LINE_KINDS.items() if of[0] in (LineKind.ROLE, LineKind.INITIAL)
+}
 _PATHS: Final = ("log_dir", "file", "path", "log_dirs")
 
 
@@ -129,6 +134,16 @@ class BrokerLine:
     path: str = ""
     cause: str = ""
     evidence_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldLines:
+    """Lines of one of :data:`TOLD_KINDS` about one replica, in order: when each was printed, and, where its kind has
+    one, its offset."""
+
+    event_type: str
+    instants: tuple[int, ...]
+    offsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +223,10 @@ def lines_of(
         return
     for topic, partition_id in partitions_of(fields):
         yield BrokerLine(at, kind, once((topic, incarnation, partition_id)), offset, path, cause, evidence_id)
+
+
+def lines_told(told: ToldLines, replica: Replica) -> Iterator[BrokerLine]:
+    """The same lines one by one, without evidence."""
+    kind, _ = TOLD_KINDS[told.event_type]
+    for at, offset in zip_longest(told.instants, told.offsets):
+        yield BrokerLine(at, kind, replica, offset)

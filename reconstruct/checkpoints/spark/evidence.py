@@ -14,16 +14,18 @@ from ingest.shapes.event_types import EventType
 from reconstruct.checkpoints.evidence import (
     CHECKPOINT_KINDS,
     LINE_KINDS,
+    TOLD_KINDS,
     AssignedSpan,
     BrokerLine,
     CheckpointCopy,
     CheckpointEntry,
     ProvenHighWatermark,
     RejectedEntry,
+    ToldLines,
 )
 from reconstruct.checkpoints.spark.corners import SERIES
 from reconstruct.engine.folds import evidence_columns, select_evidence
-from reconstruct.events.spark.fields import speaker
+from reconstruct.events.spark.fields import long_field, speaker
 
 #: Whose evidence a row is.
 BROKER_KEY: Final = ("cluster_id", "broker_id")
@@ -34,6 +36,7 @@ CHECKPOINT_COLUMNS: Final = evidence_columns(
     RejectedEntry,
     CheckpointEntry,
     BrokerLine,
+    ToldLines,
     AssignedSpan,
     ProvenHighWatermark,
     file_id="string",
@@ -42,7 +45,6 @@ CHECKPOINT_COLUMNS: Final = evidence_columns(
     partition_id="int",
     known_until="bigint",
     source_line="bigint",
-    event_type="string",
     cause_type="string",
     fields="map<string,string>",
 )
@@ -68,7 +70,7 @@ def checkpoint_evidence_rows(
             _copies(copies),
             _bad(rejected, copies),
             _entries(entries),
-            _lines(replication_events),
+            *_lines(replication_events),
             _unreadable(records),
             _assigned(assignments, entries),
             _proven(offset_timeline, entries),
@@ -100,17 +102,29 @@ def _entries(entries: DataFrame) -> DataFrame:
     return _of_replicas(entries, CheckpointEntry, taken_at="taken_us")
 
 
-def _lines(events: DataFrame) -> DataFrame:
-    lines = events.where(F.col("event_type").isin(*LINE_KINDS) | F.col("cause_type").isin(*_UNREADABLE))
-    return _of_replicas(
-        lines.withColumn("broker_id", speaker()).where("broker_id IS NOT NULL"),
-        BrokerLine,
-        event_type="event_type",
-        at="unix_micros(corrected_time)",
-        cause_type="cause_type",
-        fields="fields",
-        evidence_id="record_id",
-    )
+def _lines(events: DataFrame) -> list[DataFrame]:
+    """Each line; but of those that say when a replica was told its role, one row for all of it."""
+    wanted = events.where(F.col("event_type").isin(*LINE_KINDS) | F.col("cause_type").isin(*_UNREADABLE))
+    whose = {"broker_id": speaker(), "at": F.unix_micros("corrected_time")}
+    lines = wanted.withColumns(whose).where("broker_id IS NOT NULL")
+    with_offset = {event_type: name for event_type, (_, name) in TOLD_KINDS.items() if name}
+    event = F.col("event_type")
+    offset = F.coalesce(*(F.when(event == event_type, long_field(name)) for event_type, name in with_offset.items()))
+    of_one = F.col("topic").isNotNull() & F.col("partition_id").isNotNull()
+    is_told = event.isin(*TOLD_KINDS) & of_one & (offset.isNotNull() | ~event.isin(*with_offset))
+    of_replica = lines.where(is_told).groupBy(*BROKER_KEY, *_REPLICA, "event_type")
+    told = of_replica.agg(F.array_sort(F.collect_list(F.struct("at", offset.alias("offset")))).alias("told"))
+    return [
+        _of_replicas(
+            lines.where(~is_told),
+            BrokerLine,
+            event_type="event_type",
+            cause_type="cause_type",
+            fields="fields",
+            evidence_id="record_id",
+        ),
+        _of_replicas(told, ToldLines, instants="told.at", offsets="array_compact(told.offset)"),
+    ]
 
 
 def is_unreadable() -> Column:

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from reconstruct.checkpoints.evidence import AssignedSpan, BrokerLine, LineKind, lines_of
+from reconstruct.checkpoints.evidence import AssignedSpan, BrokerLine, LineKind, ToldLines, lines_of, lines_told
 from reconstruct.checkpoints.rules import judge_checkpoints
 from tests.unit.reconstruct.checkpoints.small_histories import (
     HW,
@@ -180,3 +180,12 @@ def test_lines_are_told_by_their_event_or_by_their_exception() -> None:
     assert (line.kind, line.replica) == (LineKind.UNREADABLE, None)
     assert [b.replica for b in lines_of(1, "e", "fetcher_added", {"topic_partitions": "t-0,u-0"})] == [T, U]
     assert list(lines_of(1, "e", "unrecognised", {}, "", "log_loaded")) == []
+
+
+def test_lines_that_are_told_together_are_those_told_one_by_one() -> None:
+    """But for their evidence, which no finding quotes."""
+    of_t = {"topic": "t", "partition_id": "0", "high_watermark": "5"}
+    for event_type, offsets in (("leader_epoch_started", ()), ("high_watermark_initialised", (5, 5))):
+        each = [line for at in (1, 2) for line in lines_of(at, "", event_type, of_t)]
+        assert len(each) == 2
+        assert list(lines_told(ToldLines(event_type, (1, 2), offsets), T)) == each

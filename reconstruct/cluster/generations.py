@@ -51,7 +51,7 @@ class _Folder:
     """What the logs of one folder have shown of one generation; instants in µs."""
 
     def __init__(self) -> None:
-        self._highest: dict[int | None, tuple[int, int]] = {}  # by broker, and of all: epoch, and since when
+        self._rises: dict[int | None, list[tuple[int, int]]] = {}  # by broker, and of all: highest epochs, since when
         self._last: dict[tuple[int, int], int] = {}  # by broker and epoch, its last line
         self._started: dict[int | None, int] = {}  # by broker
         self._times: list[int] = []
@@ -64,15 +64,13 @@ class _Folder:
         one that another broker had; none goes back to an epoch of its own, and none that starts again or is elected
         again has the same. What lies less than a minute apart may be of a clock that was set back.
         """
-        own, own_since = self._highest.get(broker_id, (0, 0))
-        highest, since = self._highest.get(None, (0, 0))
         last = self._last.get((broker_id, epoch))
-        if epoch < own or (epoch == own and not is_act):
-            is_another = at - own_since > FAR_BACK_US
+        if epoch < self._highest(broker_id) or (epoch == self._highest(broker_id) and not is_act):
+            is_another = at - self._since(broker_id, epoch if not is_act else epoch + 1) > FAR_BACK_US
         elif last is not None:
             is_another = self._started.get(broker_id, last) > last + FAR_BACK_US
         else:
-            is_another = epoch <= highest and at - since > FAR_BACK_US
+            is_another = epoch <= self._highest(None) and at - self._since(None, epoch) > FAR_BACK_US
         if not is_another:
             return None
         until = max(seen for (_, of_epoch), seen in self._last.items() if of_epoch >= epoch)
@@ -87,10 +85,18 @@ class _Folder:
         It is of a broker that was a controller here alone, in the last epoch of here or the next one, and in none that
         follows the last one of there.
         """
-        highest, _ = self._highest.get(None, (0, 0))
+        highest = self._highest(None)
         is_next = epoch == highest + 1 or (epoch == highest and (broker_id, epoch) in self._last)
-        here, there = broker_id in self._highest, broker_id in other._highest
-        return is_next and here and not there and epoch != other._highest.get(None, (0, 0))[0] + 1
+        is_here, is_there = broker_id in self._rises, broker_id in other._rises
+        return is_next and is_here and not is_there and epoch != other._highest(None) + 1
+
+    def _highest(self, broker_id: int | None) -> int:
+        """The highest epoch of a broker, or of all."""
+        return self._rises[broker_id][-1][0] if broker_id in self._rises else 0
+
+    def _since(self, broker_id: int | None, epoch: int) -> int:
+        """Since when an epoch of a broker, or of any, is as high."""
+        return next(since for highest, since in self._rises[broker_id] if highest >= epoch)
 
     def take(self, at: int, broker_id: int | None, epoch: int | None) -> None:
         """A line of a controller in its epoch, or without one of a start, that is of this generation."""
@@ -100,8 +106,8 @@ class _Folder:
         elif broker_id is not None:
             self._last[broker_id, epoch] = at
             for whose in (broker_id, None):
-                if epoch > self._highest.get(whose, (0, 0))[0]:
-                    self._highest[whose] = (epoch, at)
+                if epoch > self._highest(whose):
+                    self._rises.setdefault(whose, []).append((epoch, at))
 
 
 def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:

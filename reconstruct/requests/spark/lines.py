@@ -155,8 +155,13 @@ def _whole(runs: DataFrame) -> DataFrame:
     places = F.when(is_one_of_several, F.transform("marks", lambda mark: mark["place"])).otherwise(F.array())
     is_near = F.coalesce(F.col("received_at") - F.lag("ended_at").over(order) <= SAME_REQUEST_US, F.lit(False))
     # one elected again counts anew
-    is_near &= F.coalesce(F.col("controller_epoch") == F.lag("controller_epoch").over(order), F.lit(True))
-    piece = F.struct(opens.alias("opens"), places.cast("array<bigint>").alias("places"), is_near.alias("is_near"))
+    epoch = F.last("controller_epoch", ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
+    is_anew = F.coalesce(F.col("controller_epoch") != epoch, F.lit(False))
+    piece = F.struct(
+        (opens | is_anew).alias("opens"),
+        places.cast("array<bigint>").alias("places"),
+        (is_near & ~is_anew).alias("is_near"),
+    )
     so_far = F.collect_list("piece").over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     none_yet = F.struct(F.array().cast("array<bigint>").alias("places"), F.lit(0).alias("number"))
     numbered = runs.withColumn("piece", piece).withColumn("number", F.aggregate(so_far, none_yet, _next)["number"])

@@ -326,8 +326,9 @@ def test_correlation_ids_that_begin_anew_are_other_requests(judged: Judged) -> N
     assert found(judged, "ids begin anew") == []
 
 
-def test_so_they_are_where_a_controller_is_elected_again_and_names_other_partitions(judged: Judged) -> None:
-    name = "ids begin anew, of another epoch"
+@pytest.mark.parametrize("name", ["ids begin anew, of another epoch", "ids begin anew, of another epoch, unopened"])
+def test_so_they_are_where_a_controller_is_elected_again(judged: Judged, name: str) -> None:
+    assert "R12" not in {rule_id for rule_id, _, _ in found(judged, name)}
     requests = [row for row in judged.delays[name] if row["request_kind"] == "LeaderAndIsr"]
     assert sorted((row["controller_epoch"], row["correlation_id"]) for row in requests) == [(4, 10), (5, 10)]
 

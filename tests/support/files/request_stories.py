@@ -174,6 +174,11 @@ STORIES: Final[dict[str, list[Said]]] = {
         *batch_1_1(60_000, 10, 5),
         *(replace(said, text=said.text.replace("t-0", "t-1")) for said in with_epoch(batch_1_1(63_000, 10, 6), 5)),
     ],
+    # minutes later, and the lines of the receipt are lost
+    "ids begin anew, of another epoch, unopened": [
+        *batch_1_1(60_000, 10, 5),
+        *without(with_epoch(batch_1_1(200_000, 10, 6), 5), "received"),
+    ],
     "old controller": [*twice(batch_1_1), Said(2, 80_000, OLD_CONTROLLER)],
     "old controller, restarted": [*twice(batch_1_1), Said(2, 80_000, OLD_CONTROLLER)],
     "refused": [*twice(batch_1_1), Said(2, 80_000, REFUSED.format(3), "WARN")],

@@ -79,6 +79,8 @@ def test_an_epoch_that_falls_in_the_logs_of_one_folder_is_of_another_cluster() -
     assert minutes(led(1, 0, 4), led(60, 1, 3)) == [60], "a broker that never was controller in that epoch"
     assert minutes(led(1, 0, 4), led(60, 1, 4)) == [60], "nor the one that was"
     assert minutes(led(1, 0, 4), led(60, 0, 4)) == [], "its controller goes on"
+    assert minutes(led(1, 0, 4), led(60, 0, 5), led(61, 1, 3)) == [61], "though the epoch rose just now"
+    assert minutes(led(60, 0, 4), led(60, 0, 5), led(61, 1, 3)) == [], "all within a minute"
 
 
 def test_a_deposed_controller_goes_on_in_its_own_epoch() -> None:

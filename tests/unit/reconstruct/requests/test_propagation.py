@@ -95,6 +95,10 @@ def test_a_request_that_a_live_broker_with_a_whole_log_never_received_is_found()
     assert outcome_of(SENT, view()) == "not_received"
 
 
+def resigned(second: int) -> Tenure:
+    return replace(view().tenures[0], end=START + second * S)
+
+
 DIED = {2: (Interval(START, START + 60 * S + 500_000, Registration("session_expired"), ()),)}
 CONTROLLER_DIED = {1: (Interval(START, START + 60 * S + 1, Registration(), ()),)}
 RESTARTED = {2: ((START - S, "start-2"), (START + 60 * S + 500_000, "again"))}
@@ -119,6 +123,7 @@ RESTARTED = {2: ((START - S, "start-2"), (START + 60 * S + 500_000, "again"))}
             replace(view(), liveness={**view().liveness, **CONTROLLER_DIED}),
             id="the controller died",
         ),
+        pytest.param(replace(view(), tenures=(resigned(61),)), id="the controller resigned"),
         pytest.param(replace(view(), lossy_logs=frozenset({2})), id="its log lacks lines"),
         pytest.param(
             replace(view(), logs={**view().logs, 2: (LogSpan(START, END, "INFO"),)}), id="its log is of level INFO"
@@ -150,6 +155,8 @@ def test_a_request_to_a_former_registration_leaves_no_line_from_2_2_on() -> None
 def test_the_last_request_of_a_connection_is_lost_only_after_two_minutes() -> None:
     last = replace(SENT, next_received_at=None)
     assert types(last, view()) == [("request_not_received", "warning")]
+    assert types(last, replace(view(), tenures=(resigned(160),))) == [], "its controller had resigned by then"
+    assert types(SENT, replace(view(), tenures=(resigned(160),))) == [("request_not_received", "warning")]
     short = replace(view(), logs={**view().logs, 2: (LogSpan(START, START + 150 * S, "TRACE"),)})
     assert counts(last, short) == {("R23", "cannot_be_judged"): 1}
 

@@ -117,7 +117,7 @@ _OF_REPLICAS: Final = frozenset(LineKind) - {
     LineKind.QUORUM,
 }
 #: Of these it counts when they were printed, and with which offset: they are the most, and no finding quotes them.
-TOLD_KINDS: Final[Mapping[str, tuple[LineKind, str]]] = {
+ROLE_KINDS: Final[Mapping[str, tuple[LineKind, str]]] = {
     event_type: of for event_type, of in LINE_KINDS.items() if of[0] in (LineKind.ROLE, LineKind.INITIAL)
 }
 _PATHS: Final = ("log_dir", "file", "path", "log_dirs")
@@ -137,8 +137,8 @@ class BrokerLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldLines:
-    """Lines of one of :data:`TOLD_KINDS` about one replica, in order: when each was printed, and, where its kind has
+class RoleLines:
+    """Lines of one of :data:`ROLE_KINDS` about one replica, in order: when each was printed, and, where its kind has
     one, its offset."""
 
     event_type: str
@@ -225,8 +225,8 @@ def lines_of(
         yield BrokerLine(at, kind, once((topic, incarnation, partition_id)), offset, path, cause, evidence_id)
 
 
-def lines_told(told: ToldLines, replica: Replica) -> Iterator[BrokerLine]:
+def role_lines(told: RoleLines, replica: Replica) -> Iterator[BrokerLine]:
     """The same lines one by one, without evidence."""
-    kind, _ = TOLD_KINDS[told.event_type]
+    kind, _ = ROLE_KINDS[told.event_type]
     for at, offset in zip_longest(told.instants, told.offsets):
         yield BrokerLine(at, kind, replica, offset)

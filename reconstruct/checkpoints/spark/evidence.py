@@ -14,14 +14,14 @@ from ingest.shapes.event_types import EventType
 from reconstruct.checkpoints.evidence import (
     CHECKPOINT_KINDS,
     LINE_KINDS,
-    TOLD_KINDS,
+    ROLE_KINDS,
     AssignedSpan,
     BrokerLine,
     CheckpointCopy,
     CheckpointEntry,
     ProvenHighWatermark,
     RejectedEntry,
-    ToldLines,
+    RoleLines,
 )
 from reconstruct.checkpoints.spark.corners import SERIES
 from reconstruct.engine.folds import evidence_columns, select_evidence
@@ -36,7 +36,7 @@ CHECKPOINT_COLUMNS: Final = evidence_columns(
     RejectedEntry,
     CheckpointEntry,
     BrokerLine,
-    ToldLines,
+    RoleLines,
     AssignedSpan,
     ProvenHighWatermark,
     file_id="string",
@@ -107,11 +107,11 @@ def _lines(events: DataFrame) -> list[DataFrame]:
     wanted = events.where(F.col("event_type").isin(*LINE_KINDS) | F.col("cause_type").isin(*_UNREADABLE))
     whose = {"broker_id": speaker(), "at": F.unix_micros("corrected_time")}
     lines = wanted.withColumns(whose).where("broker_id IS NOT NULL")
-    with_offset = {event_type: name for event_type, (_, name) in TOLD_KINDS.items() if name}
+    with_offset = {event_type: name for event_type, (_, name) in ROLE_KINDS.items() if name}
     event = F.col("event_type")
     offset = F.coalesce(*(F.when(event == event_type, long_field(name)) for event_type, name in with_offset.items()))
     of_one = F.col("topic").isNotNull() & F.col("partition_id").isNotNull()
-    is_told = event.isin(*TOLD_KINDS) & of_one & (offset.isNotNull() | ~event.isin(*with_offset))
+    is_told = event.isin(*ROLE_KINDS) & of_one & (offset.isNotNull() | ~event.isin(*with_offset))
     of_replica = lines.where(is_told).groupBy(*BROKER_KEY, *_REPLICA, "event_type")
     told = of_replica.agg(F.array_sort(F.collect_list(F.struct("at", offset.alias("offset")))).alias("told"))
     return [
@@ -123,7 +123,7 @@ def _lines(events: DataFrame) -> list[DataFrame]:
             fields="fields",
             evidence_id="record_id",
         ),
-        _of_replicas(told, ToldLines, instants="told.at", offsets="array_compact(told.offset)"),
+        _of_replicas(told, RoleLines, instants="told.at", offsets="array_compact(told.offset)"),
     ]
 
 

@@ -20,9 +20,9 @@ from reconstruct.checkpoints.evidence import (
     ProvenHighWatermark,
     RejectedEntry,
     Replica,
-    ToldLines,
+    RoleLines,
     lines_of,
-    lines_told,
+    role_lines,
 )
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.checkpoints.spark.corners import checkpoint_copies, corner_entries
@@ -101,8 +101,8 @@ class _KnownOfBroker:
         match row[KIND]:
             case BrokerLine.__name__:
                 self.lines.extend(_lines_of(row, self._once))
-            case ToldLines.__name__:
-                self.lines.extend(lines_told(value_of(ToldLines, row), self._replica(row)))
+            case RoleLines.__name__:
+                self.lines.extend(role_lines(value_of(RoleLines, row), self._replica(row)))
             case CheckpointEntry.__name__:
                 named = {name: self._once(row[name]) for name in ("directory", "kind")}
                 self.entries.append(value_of(CheckpointEntry, row, replica=self._replica(row), **named))

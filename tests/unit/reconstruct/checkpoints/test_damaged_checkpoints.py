@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from reconstruct.checkpoints.evidence import AssignedSpan, BrokerLine, LineKind, ToldLines, lines_of, lines_told
+from reconstruct.checkpoints.evidence import AssignedSpan, BrokerLine, LineKind, RoleLines, lines_of, role_lines
 from reconstruct.checkpoints.rules import judge_checkpoints
 from tests.unit.reconstruct.checkpoints.small_histories import (
     HW,
@@ -188,4 +188,4 @@ def test_lines_that_are_told_together_are_those_told_one_by_one() -> None:
     for event_type, offsets in (("leader_epoch_started", ()), ("high_watermark_initialised", (5, 5))):
         each = [line for at in (1, 2) for line in lines_of(at, "", event_type, of_t)]
         assert len(each) == 2
-        assert list(lines_told(ToldLines(event_type, (1, 2), offsets), T)) == each
+        assert list(role_lines(RoleLines(event_type, (1, 2), offsets), T)) == each

@@ -68,12 +68,12 @@ def absent_until(request: Request, cluster: ClusterView) -> int | None:
         and is_live_throughout(cluster, request.to_broker_id, begin, end)
         and is_live_throughout(cluster, request.controller_id, sent, until)
         and (successor is None or successor > end)
-        and not _resigns_between(request, cluster, sent, until)
+        and not _tenure_ends_between(request, cluster, sent, until)
     )
     return until if is_proven else None
 
 
-def _resigns_between(request: Request, cluster: ClusterView, start: int, end: int) -> bool:
+def _tenure_ends_between(request: Request, cluster: ClusterView, start: int, end: int) -> bool:
     """Whether a tenure of the request's controller at its epoch ends then: what it has not sent is dropped."""
     own = (one for one in cluster.tenures_of(request.controller_epoch) if one.controller_id == request.controller_id)
     return any(one.end is not None and start <= one.end <= end for one in own)

@@ -82,7 +82,7 @@ class LogSpan:
     ``is_in_order``: its times allow that its lines stand in the order in which they were written
     (:mod:`reconstruct.time.line_order`). ``is_shared``: other brokers' processes write to it, too, and roll it: what
     one of them wrote since is in the file that another rolls away, and is lost with the next. ``most_back_us``: by how
-    much its times jump back at the most.
+    much its times jump back at the most. ``file`` is that file, "" where it is not told apart.
     """
 
     start: int
@@ -91,6 +91,7 @@ class LogSpan:
     is_in_order: bool = True
     is_shared: bool = False
     most_back_us: int = 0
+    file: str = ""
 
     def before(self, instant: int) -> LogSpan:
         """What of it was written by then."""

@@ -148,9 +148,10 @@ class ClusterView:
         asked.note_span("logs", broker_id, start, end)
         return facts
 
-    def logs_all(self, broker_id: int, start: int, end: int) -> bool:
+    def logs_all(self, broker_id: int, start: int, end: int, file: str = "") -> bool:
         """Whether one file of the broker's state-change log, at TRACE, in order, its own and with no line known to be
-        missing, covers all of [start, end]: then what it does not say did not happen."""
+        missing, covers all of [start, end]: then what it does not say did not happen. With ``file`` only that one: of
+        what another says nothing is missing in it."""
         facts = self._facts_of_log(broker_id, start, end)
         return broker_id not in facts.lossy_logs and any(
             span.level_floor == "TRACE"
@@ -158,6 +159,7 @@ class ClusterView:
             and not span.is_shared
             and span.start <= start
             and end <= span.end
+            and (not file or span.file in ("", file))
             for span in facts.logs.get(broker_id, ())
         )
 

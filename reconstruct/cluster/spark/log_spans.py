@@ -87,7 +87,8 @@ def as_log_spans(rows: Sequence[Row]) -> Iterator[tuple[Row, LogSpan]]:
 
 def _log_span(row: Row, is_shared: bool) -> LogSpan:
     in_order = is_in_order(row["lines"], row["jumps_back"], row["far_jumps_back"])
-    return LogSpan(row["start"], row["end"], row["level_floor"], in_order, is_shared, row["most_back_us"] or 0)
+    level, most_back_us = row["level_floor"], row["most_back_us"] or 0
+    return LogSpan(row["start"], row["end"], level, in_order, is_shared, most_back_us, row["file_id"])
 
 
 def _log_of(row: Row) -> tuple[str, str]:

@@ -83,6 +83,7 @@ class ControllerLog:
 
     controller_id: int
     controller_epoch: int
+    file: str = ""
     lines: list[Evidence] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     #: by replica, its transitions.
@@ -133,7 +134,7 @@ def controller_logs(facts: Sequence[Evidence]) -> list[ControllerLog]:
         if line.controller_id is None or line.controller_epoch is None:
             continue
         key = (line.controller_epoch, line.controller_id, line.file)
-        log = found.setdefault(key, ControllerLog(line.controller_id, line.controller_epoch))
+        log = found.setdefault(key, ControllerLog(line.controller_id, line.controller_epoch, line.file))
         log.lines.append(line)
     for log in found.values():
         log.lines.sort(key=lambda line: (line.offset, line.order))
@@ -171,11 +172,12 @@ def logs_every_transition(cluster: ClusterView, controller_epoch: int | None) ->
 
 
 def is_whole(log: ControllerLog, cluster: ClusterView, start: int, end: int, margin_us: int = MARGIN_US) -> bool:
-    """Whether the controller's log lacks nothing of [start, end], and log and tenure went on for ``margin_us`` more."""
+    """Whether the log, by itself, lacks nothing of [start, end], and it and the tenure went on for ``margin_us`` more:
+    what stands in the next file, since the log was rolled, does not stand in this one."""
     superseded = cluster.successor_start(log.controller_epoch)
     if superseded is not None and superseded <= end + margin_us:
         return False
-    return cluster.logs_all(log.controller_id, start, end + margin_us)
+    return cluster.logs_all(log.controller_id, start, end + margin_us, log.file)
 
 
 def own_views(cluster: ClusterView, log: ControllerLog) -> list[LiveView]:

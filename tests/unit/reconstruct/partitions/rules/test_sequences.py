@@ -108,6 +108,29 @@ def test_a_broker_failure_of_which_the_controller_does_nothing(name: str, unpack
     assert (finding.divergence_type, finding.severity, finding.replica_id) == ("step_missing", "error", 2)
 
 
+@pytest.mark.parametrize("name", ["failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1"])
+def test_a_broker_failure_whose_lines_stand_in_the_next_file_of_a_log(name: str, unpacked: Unpacker) -> None:
+    subject = Subject.of(unpacked(name), "orders", 0)
+    view = next(
+        after
+        for before, after in zip(subject.view.live_views, subject.view.live_views[1:], strict=False)
+        if before.controller_id == after.controller_id and 2 in before.live - after.live
+    )
+    rolled_at, controller_id = view.at - 1_000_000, view.controller_id or 0
+    (whole,) = subject.view.logs[controller_id]
+    spans = replace(whole, end=rolled_at, file="rolled"), replace(whole, start=rolled_at, file="after")
+    # of receipts nothing is known, as where the logs of the controller's broker alone are given
+    acts = ("replica_state_change", "partition_state_change", "leader_and_isr_sent", "update_metadata_sent")
+    facts = [
+        replace(fact, file="rolled" if fact.at < rolled_at else "after") if fact.kind in acts else fact
+        for fact in subject.facts
+        if fact.kind in acts or fact.source_kind != "state_change_log"
+    ]
+    assert {fact.file for fact in facts if fact.kind in acts} == {"rolled", "after"}
+    rolled = replace(subject.view, logs={**subject.view.logs, controller_id: spans})
+    assert steps(findings(subject, facts, rolled)) == []
+
+
 # --- as tables --------------------------------------------------------------------------------------------------------
 
 HEADER = (

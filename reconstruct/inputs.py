@@ -25,7 +25,7 @@ from ingest.lake.tables.kept import (
     OFFSET_STATEMENTS,
     TOPIC_NAMINGS,
 )
-from reconstruct.clocks.spark.evidence import causal_pairs, written_marks
+from reconstruct.clocks.spark.evidence import causal_pairs, tied, written_marks
 from reconstruct.clocks.spark.step import as_printed, clocks_of, correcting, is_any_corrected, with_corrected_time
 from reconstruct.cluster.spark.incarnations import acted_minutes, cluster_generations, topic_incarnations, topic_namings
 from reconstruct.engine.staging import Staging
@@ -116,8 +116,9 @@ def clock_pairs(lake: Lake, rows: RecordRows, marks: DataFrame, of_clusters: Map
         return written_marks(before_take_over(znodes, of_clusters), metadata)
 
     now = written(lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES))
+    sides = tied(union([marks, now]))
     if not rows.is_kept:
-        return causal_pairs(union([marks, now]))
+        return causal_pairs(sides)
     changed = rows.differing(CLOCK_MARKS)
     if changed is not None and rows.is_any_written(ZNODE_CHANGES, METADATA_CHANGES):
         then = rows.as_they_were(ZNODE_CHANGES, METADATA_CHANGES)
@@ -127,7 +128,7 @@ def clock_pairs(lake: Lake, rows: RecordRows, marks: DataFrame, of_clusters: Map
         else:
             changed = union([changed, differing(written(*then), now)])
     if changed is None:
-        lake.overwrite(causal_pairs(union([marks, now])), CLOCK_PAIRS)
+        lake.overwrite(causal_pairs(sides), CLOCK_PAIRS)
     else:
-        rows.replace_keys(CLOCK_PAIRS, causal_pairs, marks, now, changed.select("cluster_id", "tie"))
+        rows.replace_keys(CLOCK_PAIRS, causal_pairs, sides, tied(changed).select("cluster_id", "tie"))
     return lake.read(CLOCK_PAIRS)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, side_by_side
-from ingest.lake.plans import collect_all, differing, of_files, only, union, without
+from ingest.lake.plans import collect_all, differing, of_files, only, without
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.events import (
@@ -198,20 +198,12 @@ class RecordRows:
         side_by_side(lambda each: self._lake.replace_keys(*each), replaced)
         return self._lake.read(spec)
 
-    def replace_keys(
-        self, spec: TableSpec, make: Make, of_records: DataFrame, others: DataFrame, keys: DataFrame
-    ) -> None:
-        """Have what ``make`` gives of all rows of some keys in place of what the table has of these. Of rows made of
-        records, file by file, those of files that have any of the keys are read; with them the ``others``."""
+    def replace_keys(self, spec: TableSpec, make: Make, records: DataFrame, keys: DataFrame) -> None:
+        """Have what ``make`` gives of the records of some keys in place of what the table has of these."""
         name = f"changed_{spec.name}"
         changed = self._stage.keep(keys.distinct(), name)
-        if not self._stage.rows_count(name):
-            return
-        files = only(of_records.select(*changed.columns, "file_id"), changed).select(*_FILE).distinct()
-        held, few = self._stage.keep_or_hold(files, f"files_of_{name}")
-        names = None if few is None else [row["file_id"] for row in few]
-        rows = only(union([of_files(of_records, held, names), others]), changed)
-        self._lake.replace_keys(make(rows), changed, spec)
+        if self._stage.rows_count(name):
+            self._lake.replace_keys(make(only(records, changed)), changed, spec)
 
     def differing(
         self, *specs: TableSpec, made: Callable[..., DataFrame] = lambda rows: rows, are_others_the_same: bool = True

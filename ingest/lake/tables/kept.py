@@ -120,9 +120,7 @@ CLOCK_MARKS: Final = TableSpec(
         required("marks", "bigint", "How many records left such a mark."),
         required("first", _MARK, "The first of them, by what it prints, µs."),
         required("last", _MARK, "The last of them."),
-        required("tie", "bigint", "Hash of the cluster, the rule and what ties the two sides."),
     ),
-    version=2,
 )
 
 CLOCK_PAIRS: Final = TableSpec(
@@ -132,7 +130,7 @@ CLOCK_PAIRS: Final = TableSpec(
     (),
     (
         required("cluster_id", "string", "Cluster."),
-        required("tie", "bigint", "Hash of the cluster, the rule and what ties the two sides."),
+        required("tie", "bigint", "Hash of the rule and of what ties the two sides."),
         required("earlier_clock", "bigint", "Whose clock shows what comes first."),
         required("later_clock", "bigint", "Whose clock shows what comes later."),
         required("earlier_us", "bigint", "What the one prints, µs."),

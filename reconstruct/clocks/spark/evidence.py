@@ -43,7 +43,7 @@ TIGHTEST: Final = 3
 _SHORTEST_BUCKET_US: Final = 60_000_000
 
 PAIR_COLUMNS: Final = {"cluster_id": "string", **columns_of(CausalPair)}
-_SIDE_COLUMNS: Final = {column.name: column.type for column in CLOCK_MARKS.columns if column.name != "tie"}
+_SIDE_COLUMNS: Final = {column.name: column.type for column in CLOCK_MARKS.columns}
 #: So many sides a task counts the marks of before it hands them on: memory stays bounded.
 _SIDES_AT_A_TIME: Final = 100_000
 
@@ -78,8 +78,7 @@ def _marked(rows: DataFrame, kind: type[Value], marks_of: Callable[[Value], Iter
     def sides(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return _sides((row for batch in batches for row in rows_in(batch)), kind, marks_of)
 
-    told = map_in_arrow(rows, sides, spark_schema(_SIDE_COLUMNS))
-    return told.withColumn("tie", F.xxhash64("cluster_id", "rule", "key"))
+    return map_in_arrow(rows, sides, spark_schema(_SIDE_COLUMNS))
 
 
 def _facts(events: DataFrame, source_kind: str) -> DataFrame:
@@ -207,9 +206,14 @@ def _array(values: Sequence[Any], field: pa.Field) -> pa.Array:
     return pa.array(values, field.type)
 
 
+def tied(sides: DataFrame) -> DataFrame:
+    """Sides (:func:`logged_marks`, :func:`written_marks`) with ``tie``, a hash of what ties them to others."""
+    return sides.withColumn("tie", F.xxhash64("cluster_id", "rule", "key"))
+
+
 def causal_pairs(sides: DataFrame) -> DataFrame:
-    """The pairs that sides make (:func:`logged_marks`, :func:`written_marks`), rows of ``kept.clock_pairs``: of the
-    marks of each key the last cause, and of each other clock the first effect. Other keys make no difference."""
+    """The pairs that :func:`tied` sides make, rows of ``kept.clock_pairs``: of the marks of each key the last cause,
+    and of each other clock the first effect. Other keys make no difference."""
     # the hash comes first, since rows are sorted by their first column before all others are looked at; by it alone
     # they are shuffled, once for all that follows
     key = ["tie", "cluster_id", "rule", "key"]

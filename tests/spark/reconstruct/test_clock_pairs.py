@@ -12,7 +12,7 @@ from ingest.lake.plans import union
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.events import ZNODE_CHANGES
 from ingest.lake.tables.kept import CLOCK_MARKS, KEPT_TABLES
-from reconstruct.clocks.spark.evidence import causal_pairs, written_marks
+from reconstruct.clocks.spark.evidence import causal_pairs, tied, written_marks
 from reconstruct.engine import staging as staging_
 from reconstruct.inputs import clock_pairs
 from reconstruct.kept.last_run import versions
@@ -43,7 +43,7 @@ def test_a_write_that_came_or_went_makes_and_unmakes_its_pair(lake: Lake, monkey
             lake.overwrite(wrote.where("false") if now is None else now, ZNODE_CHANGES)
             marks = lake.read(CLOCK_MARKS)
             pairs = clock_pairs(lake, rows, marks, {}).collect()
-            all_pairs = causal_pairs(union([marks, written_marks(lake.read(ZNODE_CHANGES))])).collect()
+            all_pairs = causal_pairs(tied(union([marks, written_marks(lake.read(ZNODE_CHANGES))]))).collect()
         assert sorted(map(str, pairs)) == sorted(map(str, all_pairs))
         found.append(len(pairs))
         evidence = versions(lake, (INGESTED_FILES,))

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.plans import union
-from reconstruct.clocks.spark.evidence import causal_pairs, logged_marks, tightest, written_marks
+from reconstruct.clocks.spark.evidence import causal_pairs, logged_marks, tied, tightest, written_marks
 from reconstruct.clocks.spark.step import SEGMENT_COLUMNS, clock_segments, with_corrected_time
 from reconstruct.clocks.timeline import solve_clocks
 from reconstruct.cluster.spark.log_spans import log_lines, log_spans
@@ -62,7 +62,7 @@ def tables(spark: Any, capture: Any, bent: Callable[[int | None], timedelta]) ->
 def test_spark_bounds_clocks_as_plain_python_does(spark: Any, unpacked: Unpacker, name: str) -> None:
     capture = unpacked(name)
     *logs, znodes = tables(spark, capture, lambda broker_id: timedelta(hours=2 if broker_id == 2 else 0))
-    pairs = tightest(causal_pairs(union([logged_marks(*logs), written_marks(znodes)])))
+    pairs = tightest(causal_pairs(tied(union([logged_marks(*logs), written_marks(znodes)]))))
     brokers = spark.createDataFrame([("c", 1), ("c", 2), ("c", 3), ("c", 9)], "cluster_id string, broker_id int")
     rows = clock_segments(pairs, brokers).orderBy("broker_id", "sequence").collect()
     logged, written = capture_facts(capture)

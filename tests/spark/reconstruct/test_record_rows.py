@@ -83,13 +83,7 @@ def a_run(
 def marked(records: DataFrame) -> DataFrame:
     """A mark for each file, of as many records as it has, in the columns of ``kept.clock_marks``."""
     place = F.struct(F.lit(0).cast("bigint").alias("at_us"), F.lit("e").alias("evidence_id"))
-    given = {
-        "rule": F.lit("r"),
-        "key": F.col("file_id"),
-        "is_earlier": F.lit(True),
-        "clock": F.lit(1).cast("bigint"),
-        "tie": F.hash("file_id").cast("bigint"),
-    }
+    given = {"rule": F.lit("r"), "key": F.col("file_id"), "is_earlier": F.lit(True), "clock": F.lit(1).cast("bigint")}
     counts = records.groupBy("cluster_id", "file_id").agg(F.count("*").alias("marks"))
     return counts.withColumns({**given, "first": place, "last": place})
 

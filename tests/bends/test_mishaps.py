@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
 
 from tests.figures import Figure
-from tests.support.bends.losses import FalseError, tried
-from tests.support.bends.mishaps import of_mishaps
+from tests.support.bends.losses import OF_PARTITIONS, FalseError, tried
+from tests.support.bends.mishaps import of_mishaps, rolled_logs
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
+from tests.support.captures.text import CaptureText
 
 TRIES, MANY_TRIES = 3, 50
 #: Mishaps that once accused: all clocks set at once, so that a controller tells of a bounce an hour later; a fifth or
@@ -39,3 +42,22 @@ def test_a_mishap_accuses_nobody(name: str, unpacked: Unpacker, record_property:
 def test_all_clocks_set_forward_accuse_no_replica(name: str, number: int, unpacked: Unpacker) -> None:
     text, trial = of_mishaps(unpacked(name), offsets=True)
     assert [str(error) for error in tried(name, text, range(number, number + 1), trial=trial)] == []
+
+
+@pytest.mark.parametrize("name", capture_names())
+def test_logs_that_were_rolled_accuse_nobody(name: str, unpacked: Unpacker, record_property: Any) -> None:
+    """By default each hour: what stands in the next file is not missing in the one before."""
+
+    def above_info(text: CaptureText) -> Counter[tuple[Any, ...]]:
+        return Counter(
+            (partition, finding.rule_id, finding.divergence_type, finding.broker_id, finding.replica_id)
+            for partition, finding in OF_PARTITIONS.said(text)
+            if finding.severity != "info"
+        )
+
+    text = CaptureText.read(unpacked(name))
+    known = above_info(text)
+    numbers = range(MANY_TRIES if IS_HARD else TRIES)
+    tries = [rolled_logs(text, Random(f"{name} {number}")) for number in numbers]
+    assert {said: found for said, rolled in tries if (found := above_info(rolled) - known)} == {}
+    record_property(Figure.HARMLESS, len(numbers))

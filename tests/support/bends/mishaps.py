@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
@@ -145,6 +146,24 @@ def other_release(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
             if line
         )
     return _perhaps(f"{broker} says that it is {release or 'of no release'}", _with(text, changed), chance)
+
+
+def rolled_logs(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    """All logs in two to four files, one after the other, as Kafka's own configuration rolls them each hour; perhaps
+    of one broker alone."""
+    logs, given = text.named("/logs/"), chance.choice(("", "", *_brokers(text)))
+    cuts = sorted(chance.sample(_times(text, logs), chance.choice((1, 2, 3))))
+    files = {name: lines for name, lines in text.files.items() if name not in logs}
+    for name in (name for name in logs if name.startswith(given)):
+        pieces: list[list[str]] = [[] for _ in (*cuts, "")]
+        number = 0
+        for line in text.files[name]:
+            if _RECORD.match(line):
+                number = max(number, bisect_right(cuts, line[1:24]))
+            pieces[number].append(line)
+        for number, piece in enumerate(filter(None, reversed(pieces))):
+            files[f"{name}.{number}" if number else name] = Lines(piece)
+    return f"logs rolled at {', '.join(cuts)}{given and ' of '}{given}{given and ' alone'}", CaptureText(files)
 
 
 def two_mishaps(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:

@@ -279,11 +279,11 @@ def _log_spans(lines: Sequence[Line]) -> Iterator[tuple[int, LogSpan]]:
     for line in lines:
         if line.source_kind == "state_change_log":
             files.setdefault((int(line.fields.get("broker_id", line.broker_id)), line.file), []).append(line)
-    for (broker_id, _), spoken in files.items():
+    for (broker_id, file), spoken in files.items():
         instants = [line.at for line in spoken]
         jumps = jumps_back(instants), jumps_back(instants, FAR_BACK_US)
-        span = LogSpan(min(instants), max(instants), _floor(spoken), is_in_order(len(instants), *jumps))
-        yield broker_id, span
+        in_order = is_in_order(len(instants), *jumps)
+        yield broker_id, LogSpan(min(instants), max(instants), _floor(spoken), in_order, file=file)
 
 
 def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]) -> None:

@@ -76,10 +76,11 @@ def matched_lines(capture: CaptureText) -> Iterator[Line]:
 
 @lru_cache(maxsize=256)
 def lines_of(name: str, lines: Lines) -> Sequence[Line]:
-    """The lines of one log that stands at ``broker-N/logs/KIND.log``; bent captures share most of their logs."""
+    """The lines of one log that stands at ``broker-N/logs/KIND.log``, or ``KIND.log.N``; bent captures share most of
+    their logs."""
     folder, _, log = name.split("/")
     broker = int(folder.removeprefix("broker-"))
-    kind = re.sub(r"\W", "_", log.removesuffix(".1"))
+    kind = re.sub(r"\W", "_", re.sub(r"[.]\d+$", "", log))
     found = []
     for number, line in enumerate(lines, 1):
         parsed = _parsed(kind, line)

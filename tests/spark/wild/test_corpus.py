@@ -37,6 +37,9 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "deleted-and-created-again-in-seconds": [],
     # two clusters side by side in one folder: the one's controller epochs 7, 8 and 9, between them the other's 1 and 2
     "two-clusters-take-turns": [],
+    # a controller's tenure in logs that were rolled each hour: partitions of one replica are created in one, and their
+    # brokers stop in the next
+    "hours-of-one-tenure": [],
     # hours of three brokers of one folder; of the controller's tenure only later lines are left
     "lines-of-three-brokers-rolled-away": [],
     # controller epochs 1, 2, 3 and then 1 again within an hour: ZooKeeper was wiped; the line

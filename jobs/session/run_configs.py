@@ -13,8 +13,8 @@ from typing import Final
 
 from jobs.session.planning import PLANNED_WITH_CARE
 
-#: Parquet's files are read by threads of which each keeps memory outside of the heap for its next read, as much as it
-#: ever read at once: of no more than that.
+#: Parquet's files are read by threads, and Java keeps, outside of the heap, the buffers that each of them read into:
+#: none larger than this.
 JAVA_OPTIONS: Final = "-Duser.timezone=UTC -Djdk.nio.maxCachedBufferSize=262144"
 SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
     # with that compiler alone Java sets aside 48 MiB for compiled code, which Spark fills: then nothing is compiled

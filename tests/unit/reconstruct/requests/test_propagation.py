@@ -138,6 +138,16 @@ def test_a_request_that_may_have_been_dropped_or_gone_unlogged_accuses_nobody(cl
     assert outcome_of(SENT, cluster) == "unknown"
 
 
+def test_of_a_cluster_that_was_created_again_only_a_later_receipt_shows_that_the_broker_lived_on() -> None:
+    again = replace(view(), recreations=(START + 300 * S,))
+    assert types(SENT, again) == [("request_not_received", "warning")]
+    for following in (None, START + 301 * S):
+        silent = replace(SENT, next_received_at=following)
+        assert types(silent, view()) == [("request_not_received", "warning")]
+        assert counts(silent, again) == {("R23", "cannot_be_judged"): 1}
+        assert outcome_of(silent, again) == "unknown"
+
+
 def test_a_request_without_partitions_leaves_no_line_at_its_broker() -> None:
     empty = replace(SENT, api="UPDATE_METADATA", partitions=0)
     assert counts(empty, view()) == {("R23", "cannot_be_judged"): 1}

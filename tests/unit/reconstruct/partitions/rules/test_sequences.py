@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
-from reconstruct.cluster.spans import LogSpan, Tenure
+from reconstruct.cluster.spans import LiveView, LogSpan, Tenure
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
@@ -73,14 +74,19 @@ def test_a_replica_that_was_never_created(name: str, unpacked: Unpacker) -> None
     assert [f for f in steps(findings(subject, told)) if f.severity != "info"] == []
 
 
+def list_without_2(subject: Subject) -> LiveView:
+    """The first list of live brokers that lost broker 2."""
+    return next(
+        after
+        for before, after in pairwise(subject.view.live_views)
+        if before.controller_id == after.controller_id and 2 in before.live - after.live
+    )
+
+
 @pytest.mark.parametrize("name", ["failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1"])
 def test_a_broker_failure_of_which_the_controller_does_nothing(name: str, unpacked: Unpacker) -> None:
     subject = Subject.of(unpacked(name), "orders", 0)
-    view = next(
-        after
-        for before, after in zip(subject.view.live_views, subject.view.live_views[1:], strict=False)
-        if before.controller_id == after.controller_id and 2 in before.live - after.live
-    )
+    view = list_without_2(subject)
     tenure = next(t for t in subject.view.tenures if t.controller_id == view.controller_id and t.start <= view.at)
 
     def is_later(fact: Evidence) -> bool:
@@ -111,11 +117,7 @@ def test_a_broker_failure_of_which_the_controller_does_nothing(name: str, unpack
 @pytest.mark.parametrize("name", ["failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1"])
 def test_a_broker_failure_whose_lines_stand_in_the_next_file_of_a_log(name: str, unpacked: Unpacker) -> None:
     subject = Subject.of(unpacked(name), "orders", 0)
-    view = next(
-        after
-        for before, after in zip(subject.view.live_views, subject.view.live_views[1:], strict=False)
-        if before.controller_id == after.controller_id and 2 in before.live - after.live
-    )
+    view = list_without_2(subject)
     rolled_at, controller_id = view.at - 1_000_000, view.controller_id or 0
     (whole,) = subject.view.logs[controller_id]
     spans = replace(whole, end=rolled_at, file="rolled"), replace(whole, start=rolled_at, file="after")

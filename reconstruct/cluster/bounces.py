@@ -33,7 +33,8 @@ def judge_bounces(
     """R16: a broker that registers anew is taken for one that failed and started.
 
     Judged only where one controller's lists of live brokers stand before and after, so that its log covers the bounce;
-    and not where it tells of the broker at a time at which nothing happened to that: its clock may have been set.
+    not where such a list is what tells of it; and not where it tells of the broker at a time at which nothing happened
+    to that: its clock may have been set.
     """
     noticed: dict[int, list[int]] = {}
     for fact in facts:
@@ -48,7 +49,7 @@ def judge_bounces(
             begin, end = before.interval.end - _NOTICED_US, after.interval.start + _NOTICED_US
             if _has_within(told, begin, end):
                 verdicts.kept("R16")
-            elif is_told_elsewhere or not _is_covered(view, begin, end):
+            elif before.interval.inferred_from == "log_gap" or is_told_elsewhere or not _is_covered(view, begin, end):
                 verdicts.unjudged("R16")
             else:
                 verdicts.broken(_not_noticed(broker_id, before, after, view))

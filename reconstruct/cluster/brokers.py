@@ -6,11 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.controllers import recreations
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
+from reconstruct.cluster.generations import GenerationStart
 from reconstruct.cluster.spans import Registration
+from reconstruct.time.instants import at_of
 from reconstruct.time.intervals import Interval
 from reconstruct.time.spans import within
 
@@ -36,14 +39,23 @@ class RegistrationSpan:
 
 
 def broker_registrations(
-    facts: Iterable[BrokerFact], controllers: Iterable[ControllerFact] = ()
+    facts: Iterable[BrokerFact],
+    controllers: Iterable[ControllerFact] = (),
+    process_starts: Iterable[tuple[int, int, str]] = (),
 ) -> dict[int, list[RegistrationSpan]]:
     """By broker, its registrations in order: by znodes where any were given, and by the controllers' logs where these
     tell of more.
 
     ``controllers`` tell who was elected in a broker's place: its session, and so its registration, had ended by then.
+    So had all where the cluster was created again, that of a broker that is listed with a higher epoch (2.2 and later),
+    and that of a controller that lists itself after its process started (:func:`process_starts`).
     """
+    controllers = list(controllers)
     elections = sorted((f for f in controllers if f.controller_id is not None), key=lambda f: (f.at, f.kind))
+    again = recreations(controllers)
+    starts: dict[int, list[ProcessStart]] = {}
+    for broker_id, at, evidence_id in sorted(process_starts):
+        starts.setdefault(broker_id, []).append(ProcessStart(at, evidence_id))
     by_broker: dict[int, list[BrokerFact]] = {}
     for fact in sorted(facts, key=lambda f: (f.at, f.kind, f.evidence_id)):
         by_broker.setdefault(fact.broker_id, []).append(fact)
@@ -51,7 +63,7 @@ def broker_registrations(
     result = {}
     for broker_id, facts_of in sorted(by_broker.items()):
         told = _OfEnds.of(facts_of, elections)
-        logged = _from_logs(facts_of, told)
+        logged = _from_logs(facts_of, told, again, starts.get(broker_id, ()))
         result[broker_id] = _with_logged(_from_znodes(facts_of, told), logged) if has_znodes else logged
     return {broker_id: spans for broker_id, spans in result.items() if spans}
 
@@ -170,11 +182,31 @@ def _from_znodes(facts: Sequence[BrokerFact], told: _OfEnds) -> list[Registratio
     return spans
 
 
-def _from_logs(facts: Sequence[BrokerFact], told: _OfEnds) -> list[RegistrationSpan]:
+def _from_logs(
+    facts: Sequence[BrokerFact],
+    told: _OfEnds,
+    recreations: Sequence[GenerationStart],
+    starts: Sequence[ProcessStart],
+) -> list[RegistrationSpan]:
     spans: list[RegistrationSpan] = []
     opened: BrokerFact | None = None
-    for fact in facts:
-        if fact.kind in ("up", "live") and opened is None:
+    epoch: int | None = None
+    told_of: list[BrokerFact | GenerationStart] = [*facts, *recreations]
+    for fact in sorted(told_of, key=at_of):
+        if isinstance(fact, GenerationStart):
+            if opened is not None:
+                spans.append(_ended_by(fact, opened, told))
+            opened = epoch = None
+            continue
+        if opened is not None:
+            is_another = fact.kind == "epoch_listed" and epoch is not None and epoch < (fact.czxid or 0)
+            ends_by = _own_start(fact, opened, starts) or (fact if is_another else None)
+            if ends_by is not None:
+                spans.append(_ended_by(ends_by, opened, told))
+                opened, epoch = (fact if is_another else None), None
+        if fact.kind == "epoch_listed":
+            epoch = fact.czxid
+        elif fact.kind in ("up", "live") and opened is None:
             opened = fact
         elif fact.kind in ("down", "absent") and opened is not None:
             inferred = "log_gap" if fact.kind == "absent" else _begun(opened) or "effect_logged"
@@ -187,7 +219,7 @@ def _from_logs(facts: Sequence[BrokerFact], told: _OfEnds) -> list[RegistrationS
                     end, evidence = successor.at, (*evidence, successor.evidence_id)
             reason = told.end_reason(opened.at, end, was_lost=True)
             spans.append(RegistrationSpan(Interval(opened.at, end, Registration(reason), evidence, inferred), end))
-            opened = None
+            opened = epoch = None
     if opened is not None:
         spans.append(
             RegistrationSpan(Interval(opened.at, None, Registration(), (opened.evidence_id,), _begun(opened)), None)
@@ -195,8 +227,34 @@ def _from_logs(facts: Sequence[BrokerFact], told: _OfEnds) -> list[RegistrationS
     return spans
 
 
+def _own_start(fact: BrokerFact, opened: BrokerFact, starts: Sequence[ProcessStart]) -> ProcessStart | None:
+    """The first start of the broker's process since its registration began, where the broker itself, as the controller
+    that it became, then lists itself: nobody else may have seen that it was away. By the lines of another, whose clock
+    may differ, a start proves nothing."""
+    if fact.kind not in ("live", "epoch_listed") or fact.controller_id != fact.broker_id:
+        return None
+    return next(iter(within(starts, opened.at + 1, fact.at)), None)
+
+
+def _ended_by(
+    event: GenerationStart | ProcessStart | BrokerFact, opened: BrokerFact, told: _OfEnds
+) -> RegistrationSpan:
+    """One that had ended by then: with its ZooKeeper, with the session of the process before, or by the epoch of the
+    next."""
+    reason = told.end_reason(opened.at, event.at, was_lost=True)
+    evidence = (opened.evidence_id, event.evidence_id)
+    return RegistrationSpan(Interval(opened.at, event.at, Registration(reason), evidence, "log_gap"), event.at)
+
+
 def _begun(opened: BrokerFact) -> str | None:
     return None if opened.kind == "up" else "retention_boundary"
+
+
+class ProcessStart(NamedTuple):
+    """When a broker's process started, µs, and the record that says so."""
+
+    at: int
+    evidence_id: str
 
 
 class StartStep(IntEnum):

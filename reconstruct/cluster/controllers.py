@@ -11,7 +11,7 @@ from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
 from reconstruct.cluster.evidence import ControllerFact
-from reconstruct.cluster.generations import GenerationFact, generation_starts
+from reconstruct.cluster.generations import GenerationFact, GenerationStart, generation_starts
 from reconstruct.cluster.spans import Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.log_files import RECREATION_US
@@ -87,12 +87,12 @@ def _taken_over(span: TenureSpan, at: int) -> TenureSpan:
     return replace(span, tenure=replace(span.tenure, end=at), end_reason="migrated")
 
 
-def recreations(facts: Iterable[ControllerFact]) -> list[int]:
+def recreations(facts: Iterable[ControllerFact]) -> list[GenerationStart]:
     """When the cluster was created again in the same folders, in order."""
-    return [at for _, world in _worlds(facts) for at in _recreations(world)]
+    return [start for _, world in _worlds(facts) for start in _recreations(world)]
 
 
-def _recreations(facts: Iterable[ControllerFact]) -> list[int]:
+def _recreations(facts: Iterable[ControllerFact]) -> list[GenerationStart]:
     shown = [
         GenerationFact(
             fact.at,
@@ -107,13 +107,13 @@ def _recreations(facts: Iterable[ControllerFact]) -> list[int]:
         for fact in facts
         if fact.epoch != 0 and fact.kind in ("elected", "acted", "znode_epoch", "cluster_id", "started", "set_back")
     ]
-    return [start.at for start in generation_starts(shown)]
+    return generation_starts(shown)
 
 
 def _generations(known: Sequence[ControllerFact]) -> list[tuple[int, int]]:
     """Half-open spans of time, one for each time that the cluster was created."""
     far = 2**62
-    starts = [-far, *_recreations(known)]
+    starts = [-far, *(start.at for start in _recreations(known))]
     return list(zip(starts, [*starts[1:], far], strict=True))
 
 

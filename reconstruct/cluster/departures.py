@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.broker_past import BrokerPast, broker_pasts
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.evidence import ClusterFacts, LifeSign
@@ -66,6 +67,8 @@ def _departure(past: BrokerPast, span: RegistrationSpan, registered_again: int |
             known.append((silent_from, evidence[-1]))
         if failure is not None:
             known.append((failure.at, failure.evidence_id))
+        # its last line of all, which nobody else need have seen
+        known += [(sign.at, sign.evidence_id) for sign in own if sign.kind == EventType.BROKER_SERVER_SHUTDOWN]
         gone_by, proof = min(one for one in known if one[0] >= last.at)
         evidence = (served.evidence_id, proof)
     after = span.ended_after if span.ended_after is not None else served.at

@@ -320,10 +320,9 @@ def _start_lines(events: DataFrame) -> DataFrame:
 def _from_list(row: Row, known: set[int]) -> Iterable[BrokerFact]:
     """A list of the live brokers says of each known broker that it is live, or is not."""
     live = {broker_id for broker_id in row["live"] or () if broker_id is not None}
-    for broker_id in sorted(live):
-        yield BrokerFact(broker_id, "live", row["at"], row["record_id"])
-    for broker_id in sorted(known - live):
-        yield BrokerFact(broker_id, "absent", row["at"], row["record_id"])
+    for broker_id in sorted(live | known):
+        kind = "live" if broker_id in live else "absent"
+        yield BrokerFact(broker_id, kind, row["at"], row["record_id"], controller_id=row["controller_id"])
 
 
 def _settings(znodes: DataFrame) -> DataFrame:

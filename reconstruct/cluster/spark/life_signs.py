@@ -91,7 +91,7 @@ def _windows(facts: Mapping[str, ClusterFacts]) -> dict[_Key, list[_Window]]:
     """Of all registrations that ended."""
     windows: dict[_Key, list[_Window]] = {}
     for cluster_id, known in facts.items():
-        registrations = broker_registrations(known.brokers, known.controllers)
+        registrations = broker_registrations(known.brokers, known.controllers, known.process_starts)
         for broker_id, past in broker_pasts(known, registrations).items():
             spans = registrations[broker_id]
             # what comes after the next one began is told of that

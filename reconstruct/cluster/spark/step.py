@@ -58,7 +58,7 @@ class ClusterHistory:
         self.cluster_id = cluster_id
         self.tenures: Sequence[TenureSpan] = controller_tenures(facts.controllers)
         self.registrations: Mapping[int, Sequence[RegistrationSpan]] = broker_registrations(
-            facts.brokers, facts.controllers
+            facts.brokers, facts.controllers, facts.process_starts
         )
         self.ends = registration_ends(facts, self.registrations)
         self.verdicts = Verdicts()
@@ -66,7 +66,7 @@ class ClusterHistory:
         self.view = ClusterView(
             cluster_id=cluster_id,
             version=facts.version,
-            recreations=tuple(recreations(facts.controllers)),
+            recreations=tuple(start.at for start in recreations(facts.controllers)),
             tenures=tuple(span.tenure for span in self.tenures),
             liveness={b: tuple(s.interval for s in spans) for b, spans in self.registrations.items()},
             departures=broker_departures(facts, self.registrations),

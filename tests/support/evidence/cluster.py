@@ -268,8 +268,9 @@ def _listed(facts: ClusterFacts, lines: Sequence[Line]) -> None:
             continue
         live = frozenset(ids(line.fields["live_broker_ids"]))
         known = {fact.broker_id for fact in facts.brokers}
-        facts.brokers += [BrokerFact(id_, "live", line.at, line.id) for id_ in sorted(live)]
-        facts.brokers += [BrokerFact(id_, "absent", line.at, line.id) for id_ in sorted(known - live)]
+        for id_ in sorted(live | known):
+            kind = "live" if id_ in live else "absent"
+            facts.brokers.append(BrokerFact(id_, kind, line.at, line.id, controller_id=_controller_of(line)))
         added = frozenset(ids(line.fields.get("added_broker_ids", "")))
         facts.live_views.append(LiveView(line.at, _controller_of(line), live, line.id, added))
 

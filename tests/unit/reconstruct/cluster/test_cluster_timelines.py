@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.controllers import controller_tenures, judge_controller_epochs
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
@@ -101,10 +104,14 @@ def test_the_same_epochs_of_a_cluster_created_again_are_no_conflict() -> None:
     assert not verdicts.findings
 
 
-def registrations(*facts: BrokerFact) -> list[tuple[int, int, int | None, str | None, str | None]]:
+def registrations(
+    *facts: BrokerFact,
+    controllers: Iterable[ControllerFact] = (),
+    process_starts: Iterable[tuple[int, int, str]] = (),
+) -> list[tuple[int, int, int | None, str | None, str | None]]:
     return [
         (broker, s.interval.start, s.interval.end, s.interval.value.end_reason, s.interval.inferred_from)
-        for broker, spans in broker_registrations(facts).items()
+        for broker, spans in broker_registrations(facts, controllers, process_starts).items()
         for s in spans
     ]
 
@@ -131,6 +138,91 @@ def test_a_transaction_tells_the_end_exactly() -> None:
         BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=900),
         BrokerFact(1, "down", 1200, "c"),
     ) == [(1, 100, 900, "registration_lost", None)]
+
+
+def test_in_a_cluster_that_was_created_again_no_broker_is_registered_any_more() -> None:
+    """Its first controller is in the first list of both, and nobody tells that it was away."""
+    assert registrations(
+        BrokerFact(1, "live", 100, "a"),
+        BrokerFact(2, "up", 150, "b"),
+        BrokerFact(3, "up", 160, "c"),
+        BrokerFact(3, "down", 170, "d"),
+        BrokerFact(1, "live", 950_000_000, "e"),
+        controllers=(
+            ControllerFact("elected", 90, "x", controller_id=1, epoch=2),
+            ControllerFact("elected", 900_000_000, "y", controller_id=1, epoch=1),
+        ),
+    ) == [
+        (1, 100, 900_000_000, "registration_lost", "log_gap"),
+        (1, 950_000_000, None, None, "retention_boundary"),
+        (2, 150, 900_000_000, "registration_lost", "log_gap"),
+        (3, 160, 170, "registration_lost", "effect_logged"),
+    ]
+
+
+def test_a_controller_that_lists_itself_after_its_process_started_had_been_away() -> None:
+    """All brokers ended at once, and nobody was left to tell of it."""
+    lists = (
+        *(BrokerFact(broker_id, "live", 100, "a", controller_id=1) for broker_id in (1, 2)),
+        BrokerFact(1, "live", 900, "b", controller_id=1),
+        BrokerFact(2, "absent", 900, "b", controller_id=1),
+    )
+    assert registrations(*lists) == [
+        (1, 100, None, None, "retention_boundary"),
+        (2, 100, 900, "registration_lost", "log_gap"),
+    ]
+    assert registrations(*lists, process_starts=[(1, 50, "s"), (1, 800, "t"), (1, 850, "u"), (2, 700, "v")]) == [
+        (1, 100, 800, "registration_lost", "log_gap"),
+        (1, 900, None, None, "retention_boundary"),
+        (2, 100, 900, "registration_lost", "log_gap"),
+    ]
+    asked = BrokerFact(1, "shutdown_requested", 700, "c", controller_id=1)
+    assert registrations(*lists, asked, process_starts=[(1, 800, "t")])[0] == (
+        *(1, 100, 800),
+        *("controlled_shutdown", "log_gap"),
+    )
+
+
+def test_in_the_list_of_another_controller_a_process_that_started_may_be_the_one_that_is_listed() -> None:
+    """Its clock and the controller's need not agree: the start may be that of the registration that began before."""
+    lists = (BrokerFact(2, "up", 100, "a", controller_id=1), BrokerFact(2, "live", 900, "b", controller_id=1))
+    assert registrations(*lists, process_starts=[(2, 105, "t")]) == [(2, 100, None, None, None)]
+
+
+def test_a_broker_that_is_listed_with_a_higher_epoch_has_registered_anew() -> None:
+    listed = (
+        BrokerFact(1, "live", 100, "a", controller_id=1),
+        BrokerFact(1, "epoch_listed", 110, "b", czxid=24, controller_id=1),
+        BrokerFact(1, "live", 200, "c", controller_id=1),
+        BrokerFact(1, "epoch_listed", 210, "d", czxid=24, controller_id=1),
+    )
+    assert registrations(*listed) == [(1, 100, None, None, "retention_boundary")]
+    again = (
+        BrokerFact(1, "epoch_listed", 900, "e", czxid=279, controller_id=1),
+        BrokerFact(1, "live", 910, "f", controller_id=1),
+    )
+    assert registrations(*listed, *again) == [
+        (1, 100, 900, "registration_lost", "log_gap"),
+        (1, 900, None, None, "retention_boundary"),
+    ]
+    assert registrations(*listed, *again, process_starts=[(1, 850, "s")]) == [
+        (1, 100, 850, "registration_lost", "log_gap"),
+        (1, 900, None, None, "retention_boundary"),
+    ], "by its own start, of which the broker tells"
+    alone = (listed[1], listed[0], *again)
+    assert registrations(*(replace(fact, at=at) for at, fact in enumerate(alone, 100))) == [
+        (1, 101, 102, "registration_lost", "log_gap"),
+        (1, 102, None, None, "retention_boundary"),
+    ], "the list of epochs comes first where a controller begins"
+    bounced = (
+        BrokerFact(1, "down", 800, "g", controller_id=1),
+        BrokerFact(1, "up", 800, "g", controller_id=1),
+        BrokerFact(1, "epoch_listed", 810, "h", czxid=279, controller_id=1),
+    )
+    assert registrations(*listed, *bounced) == [
+        (1, 100, 800, "registration_lost", "retention_boundary"),
+        (1, 800, None, None, None),
+    ]
 
 
 LOST_WITHIN_A_SECOND = (

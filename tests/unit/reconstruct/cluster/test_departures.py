@@ -129,6 +129,13 @@ def test_a_broker_without_a_sign_of_life_has_no_departure() -> None:
     assert departure(sign("unreachable", 99)) is None
 
 
+def test_the_last_line_of_an_orderly_stop_is_when_it_was_over() -> None:
+    """Of the only broker nobody tells of the end before the next start."""
+    stopped = sign("broker_server_shutdown", 31)
+    assert bounds(departure(sign("leaving", 30), starts=(150,))) == (30, 100)
+    assert bounds(departure(sign("leaving", 30), stopped, starts=(150,))) == (30, 31)
+
+
 def test_failed_connections_that_go_on_to_the_end_show_that_it_was_gone() -> None:
     failures = [sign("unreachable", at) for at in (50, 95, 96.5, 98.5)]
     assert bounds(departure(sign("line", 20), *failures)) == (20, 95), "the one at 50 was followed by a connection"

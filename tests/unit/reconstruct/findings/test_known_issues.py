@@ -111,6 +111,21 @@ def test_a_bounce_that_a_controller_tells_of_or_may_tell_of_elsewhere_is_none() 
     assert bounced(old, listed_until=110) == []
 
 
+def test_a_bounce_of_which_a_list_of_epochs_tells_was_noticed() -> None:
+    """Its line of the bounce is missing; before, the broker was listed with another epoch."""
+    told = [
+        BrokerFact(2, "live", SECOND, "list", controller_id=1),
+        *(BrokerFact(2, "epoch_listed", at * SECOND, f"e{at}", czxid=at, controller_id=1) for at in (2, 100)),
+    ]
+    spans = broker_registrations(told)
+    assert [span.interval.end for span in spans[2]] == [100 * SECOND, None]
+    views = tuple(LiveView(at * SECOND, 1, frozenset({1, 2}), f"list {at}") for at in (1, 200))
+    view = ClusterView("c", VersionRange.exactly(v(2, 8)), (Tenure(1, 1, 0, None, ("t",)),), live_views=views)
+    verdicts = Verdicts()
+    judge_bounces(spans, told, view, verdicts)
+    assert (verdicts.findings, verdicts.counts) == ([], {("R16", "cannot_be_judged"): 1})
+
+
 def test_a_bounce_that_a_controller_tells_of_an_hour_later_is_none_since_its_clock_may_have_been_set() -> None:
     old = VersionRange.exactly(v(1, 1))
     assert bounced(old, BrokerFact(2, "down", 3_703 * SECOND, "down"), listed_until=4_000) == []

@@ -391,6 +391,13 @@ class ClusterView:
         known = as_of(self.liveness.get(broker_id, ()), start)
         return known is not None and (known.end is None or known.end > end)
 
+    @_noted
+    def lived_on(self, broker_id: int, start: int, end: int) -> bool:
+        """Whether the broker gave a sign of life after ``end``, as far as ends of registrations tell: none that lasted
+        until ``start`` or longer ended behind a last sign of before. What its process logged later it did not see."""
+        departures = self.departures.get(broker_id, ())
+        return not any(left.served_until < end and start <= left.unregistered_by for left in departures)
+
     def is_live(self, broker_id: int, instant: int) -> bool | None:
         """Whether the broker was registered at ``instant``; None where nothing is known of the broker then."""
         intervals = self.liveness.get(broker_id, ())
@@ -400,4 +407,4 @@ class ClusterView:
 
 
 #: What :func:`_noted` notes.
-_QUESTIONS: Final = ("keeps_order", "first_list_after", "asked_to_leave", "live_views_of")
+_QUESTIONS: Final = ("keeps_order", "first_list_after", "asked_to_leave", "live_views_of", "lived_on")

@@ -69,17 +69,8 @@ def absent_until(request: Request, cluster: ClusterView) -> int | None:
         and is_live_throughout(cluster, request.controller_id, sent, until)
         and (successor is None or successor > end)
         and not _tenure_ends_between(request, cluster, sent, until)
-        and not _was_created_again(request, cluster, sent)
     )
     return until if is_proven else None
-
-
-def _was_created_again(request: Request, cluster: ClusterView, sent: int) -> bool:
-    """Whether the cluster was created again later, and nothing shows that its broker lived until the request must have
-    arrived: its process ended at some time before that, and what its log has later is of the next cluster."""
-    created_at = next((at for at in cluster.recreations if at > sent), None)
-    following = request.next_received_at
-    return created_at is not None and (following is None or following >= created_at)
 
 
 def _tenure_ends_between(request: Request, cluster: ClusterView, start: int, end: int) -> bool:
@@ -93,6 +84,7 @@ def is_live_throughout(cluster: ClusterView, broker_id: int, start: int, end: in
     breaks = (*cluster.process_starts.get(broker_id, ()), *cluster.shutdown_requests.get(broker_id, ()))
     return (
         cluster.is_registered(broker_id, start, end)
+        and cluster.lived_on(broker_id, start, end)
         and all(broker_id in view.live for view in cluster.live_views if start <= view.at <= end)
         and not any(start <= at <= end for at, _ in breaks)
     )

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.lakes.shared import (
     captures,
+    created_again,
     damaged_copies,
     extracts,
     incident_lake,
@@ -30,6 +31,7 @@ pytest.register_assert_rewrite("tests.spark.dashboards.kraft_answers")
 
 __all__ = [
     "captures",
+    "created_again",
     "damaged_copies",
     "extracts",
     "incident_lake",

@@ -177,7 +177,8 @@ def is_whole(log: ControllerLog, cluster: ClusterView, start: int, end: int, mar
     superseded = cluster.successor_start(log.controller_epoch)
     if superseded is not None and superseded <= end + margin_us:
         return False
-    return cluster.logs_all(log.controller_id, start, end + margin_us, log.file)
+    is_logged = cluster.logs_all(log.controller_id, start, end + margin_us, log.file)
+    return is_logged and cluster.lived_on(log.controller_id, start, end)
 
 
 def own_views(cluster: ClusterView, log: ControllerLog) -> list[LiveView]:

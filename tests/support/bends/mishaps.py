@@ -15,6 +15,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -22,6 +23,7 @@ from typing import Final
 from tests.support.bends import losses, offset_losses
 from tests.support.bends.losses import Loss, Trial
 from tests.support.captures.text import CaptureText, Lines
+from tests.support.evidence.corrected import later
 from tests.support.evidence.znodes import rows_of
 
 _LEVEL: Final = re.compile(r"^\[[^]]{23}\] (\w+) ")
@@ -164,6 +166,25 @@ def rolled_logs(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
         for number, piece in enumerate(filter(None, reversed(pieces))):
             files[f"{name}.{number}" if number else name] = Lines(piece)
     return f"logs rolled at {', '.join(cuts)}{given and ' of '}{given}{given and ' alone'}", CaptureText(files)
+
+
+def created_again(text: CaptureText, chance: Random) -> tuple[str, timedelta, CaptureText]:
+    """All processes end at one instant, as machines lose their power, and hours or days later a cluster with a new
+    ZooKeeper goes on in the same logs: the capture once more. Only logs and settings are left. Tried apart from
+    :data:`MISHAPS`: nothing is missing, so that warnings are false, too. Also returns the instant, as the logs print
+    it, and how much later."""
+    logs = text.named("/logs/")
+    cut, after = chance.choice(_times(text, logs)), timedelta(hours=chance.choice((1, 5, 24, 72)))
+    files = {name: text.files[name] for name in text.named("server.properties")}
+    for name in logs:
+        lines = [line for line in text.files[name] if "Cluster ID" not in line]
+        first, at = [], ""
+        for line in lines:
+            at = line[1:24] if _RECORD.match(line) else at
+            if at < cut:
+                first.append(line)
+        files[name] = Lines([*first, *(later(line, after) for line in lines)])
+    return cut, after, CaptureText(files)
 
 
 def two_mishaps(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:

@@ -27,7 +27,7 @@ from tests import ROOT
 from tests.support.captures.lake import GIVEN, NAMED_WHEN_INGESTED, Given, Sources, lay_out
 from tests.support.captures.packed import Unpacker, unpack
 from tests.support.files import incident_folder
-from tests.support.lakes import damaged, kraft, offsets
+from tests.support.lakes import again, damaged, kraft, offsets
 from tests.support.lakes.apart import ingest_apart
 from tests.support.metadata_log import MIGRATED, QUORUM
 from tests.support.quorum import OUTAGE
@@ -111,6 +111,8 @@ def shared_lake(
         alone |= {name: shared.folders[name] for name in (offsets.WITH_PROBES, offsets.BENT)}
     if "damaged_copies" in named:
         alone |= damaged.lay_out(folder / "copies", apart / "damaged")
+    if "created_again" in named:
+        alone |= again.lay_out(apart / "again", apart / "again_of")
     if "incident_lake" in named:
         alone[INCIDENT] = incident_folder.left(unpack(incident_folder.CAPTURE, apart / "capture"), apart).folder
     if "outage" in named:
@@ -186,6 +188,12 @@ def extracts(shared_lake: SharedLake) -> SharedLake:
 @pytest.fixture(scope="session")
 def damaged_copies(shared_lake: SharedLake) -> SharedLake:
     """The lake with captures that were damaged on purpose in it."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def created_again(shared_lake: SharedLake) -> SharedLake:
+    """The lake with captures in it whose cluster was created again in the same logs."""
     return shared_lake
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.cluster.spans import LiveView, LogSpan, Registration, Tenure
+from reconstruct.cluster.spans import Departure, LiveView, LogSpan, Registration, Tenure
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import VersionRange, v
@@ -138,14 +138,19 @@ def test_a_request_that_may_have_been_dropped_or_gone_unlogged_accuses_nobody(cl
     assert outcome_of(SENT, cluster) == "unknown"
 
 
-def test_of_a_cluster_that_was_created_again_only_a_later_receipt_shows_that_the_broker_lived_on() -> None:
-    again = replace(view(), recreations=(START + 300 * S,))
-    assert types(SENT, again) == [("request_not_received", "warning")]
-    for following in (None, START + 301 * S):
-        silent = replace(SENT, next_received_at=following)
-        assert types(silent, view()) == [("request_not_received", "warning")]
-        assert counts(silent, again) == {("R23", "cannot_be_judged"): 1}
-        assert outcome_of(silent, again) == "unknown"
+def test_a_broker_whose_last_sign_of_life_is_of_before_accuses_nobody() -> None:
+    """All processes ended at once, and the next that the file tells of is days later."""
+
+    def ended(second: int) -> ClusterView:
+        departure = Departure(START + second * S, START + 300 * S, START + second * S, START + 300 * S, ("last",))
+        return replace(view(), departures={2: (departure,)})
+
+    assert types(SENT, ended(72)) == [("request_not_received", "warning")]
+    for second in (30, 70):
+        assert counts(SENT, ended(second)) == {("R23", "cannot_be_judged"): 1}
+        assert outcome_of(SENT, ended(second)) == "unknown"
+    before = Departure(START + 10 * S, START + 20 * S, START + 10 * S, START + 50 * S, ("last",))
+    assert types(SENT, replace(view(), departures={2: (before,)})) == [("request_not_received", "warning")]
 
 
 def test_a_request_without_partitions_leaves_no_line_at_its_broker() -> None:

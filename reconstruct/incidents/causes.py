@@ -78,7 +78,8 @@ def absences(
             gone = next((d for d in departures.get(broker_id, ()) if d.unregistered_by == span.interval.end), None)
             start = span.interval.end
             lower = start if span.ended_after is None else min(start, span.ended_after)
-            is_exact, inferred_from = lower == start, span.interval.inferred_from
+            inferred_from = span.interval.inferred_from
+            is_exact = lower == start and inferred_from != "log_gap"
             if gone is not None:
                 if gone.gone_by is not None and gone.gone_by < start:
                     start, is_exact, inferred_from = gone.gone_by, False, "effect_logged"

@@ -139,7 +139,8 @@ def events_of(absences: Iterable[Absence], successors: Iterable[Successor], effe
         went = Event(away.start, away.end, away.cause, away.broker_id, _went(away), away.evidence)
         events.append(replace(went, inferred_from=away.inferred_from))
         if away.end is not None and away.return_evidence:
-            back = f"broker {away.broker_id} was registered again after {_lasted(away.end - away.start)}"
+            after = f" after {_lasted(away.end - away.start)}" if away.end > away.start else ""
+            back = f"broker {away.broker_id} was registered again{after}"
             events.append(Event(away.end, away.end, "broker_returned", away.broker_id, back, away.return_evidence))
     for new in successors:
         words = f"broker {new.controller_id} became controller, epoch {new.controller_epoch}"
@@ -232,6 +233,8 @@ def _returned(away: Absence) -> str:
         return ", and has not come back"
     if not away.return_evidence:
         return f", and had not come back when the cluster was created again ({utc(away.end)})"
+    if away.end == away.start:
+        return ", and was registered again by then"
     return f", and was back after {_lasted(away.end - away.start)}"
 
 

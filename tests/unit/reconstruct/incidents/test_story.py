@@ -8,6 +8,7 @@ import pytest
 
 from reconstruct.incidents.causes import Absence
 from reconstruct.incidents.story import Effects, Successor, Totals, events_of, incident_of
+from reconstruct.time.instants import utc
 
 SECOND = 1_000_000
 DIED = Absence(
@@ -105,6 +106,15 @@ def test_a_return_is_shown_by_its_own_evidence_and_a_cluster_made_anew_is_none()
     anew = replace(DIED, return_evidence=())
     assert [event.event_kind for event in events_of([anew], [], [])] == ["broker_died"]
     assert "had not come back when the cluster was created again" in incident_of([anew], [], Totals()).summary
+
+
+def test_a_broker_of_which_only_its_next_registration_tells_was_registered_again_by_then():
+    seen = replace(DIED, end=DIED.start, is_exact=False)
+    (back,) = (event for event in events_of([seen], [], []) if event.event_kind == "broker_returned")
+    assert back.description == "broker 2 was registered again"
+    summary = incident_of([seen], [], Totals()).summary
+    assert ", and was registered again by then." in summary
+    assert f" by {utc(DIED.start)}" in summary
 
 
 def test_without_a_broker_that_was_away_nothing_is_made_up():

@@ -48,7 +48,7 @@ def broker_registrations(
 
     ``controllers`` tell who was elected in a broker's place: its session, and so its registration, had ended by then.
     So had all where the cluster was created again, that of a broker that is listed with a higher epoch (2.2 and later),
-    and that of a controller that lists itself after its process started (:func:`process_starts`).
+    and that of a controller that lists itself after its process started (:func:`process_starts`) and it was elected.
     """
     controllers = list(controllers)
     elections = sorted((f for f in controllers if f.controller_id is not None), key=lambda f: (f.at, f.kind))
@@ -101,17 +101,20 @@ def _ended(span: RegistrationSpan, logged: Interval[Registration]) -> Registrati
 @dataclass(frozen=True, slots=True)
 class _OfEnds:
     """What is told of the ends of one broker's registrations, in order: that it went or was missing, that it asked to
-    be shut down (µs), and the elections of another controller in its place."""
+    be shut down (µs), the elections of another controller in its place, and its own (µs)."""
 
     losses: Sequence[BrokerFact]
     stops: Sequence[int]
     successors: Sequence[ControllerFact]
+    elected: Sequence[int]
 
     @classmethod
-    def of(cls, facts: Sequence[BrokerFact], controllers: Iterable[ControllerFact]) -> _OfEnds:
+    def of(cls, facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact]) -> _OfEnds:
         stops = [fact.at for fact in facts if fact.kind == "shutdown_requested"]
         losses = [fact for fact in facts if fact.kind in ("down", "absent")]
-        return cls(losses, stops, list(_successors(facts[0].broker_id, stops, controllers)))
+        broker_id = facts[0].broker_id
+        elected = [fact.at for fact in controllers if fact.kind == "elected" and fact.controller_id == broker_id]
+        return cls(losses, stops, list(_successors(broker_id, stops, controllers)), elected)
 
     def first_loss(self, since: int, until: int) -> BrokerFact | None:
         """Of [since, until]."""
@@ -200,7 +203,7 @@ def _from_logs(
             continue
         if opened is not None:
             is_another = fact.kind == "epoch_listed" and epoch is not None and epoch < (fact.czxid or 0)
-            ends_by = _own_start(fact, opened, starts) or (fact if is_another else None)
+            ends_by = _own_start(fact, opened, starts, told.elected) or (fact if is_another else None)
             if ends_by is not None:
                 spans.append(_ended_by(ends_by, opened, told))
                 opened, epoch = (fact if is_another else None), None
@@ -227,13 +230,18 @@ def _from_logs(
     return spans
 
 
-def _own_start(fact: BrokerFact, opened: BrokerFact, starts: Sequence[ProcessStart]) -> ProcessStart | None:
-    """The first start of the broker's process since its registration began, where the broker itself, as the controller
-    that it became, then lists itself: nobody else may have seen that it was away. By the lines of another, whose clock
-    may differ, a start proves nothing."""
+def _own_start(
+    fact: BrokerFact, opened: BrokerFact, starts: Sequence[ProcessStart], elected: Sequence[int]
+) -> ProcessStart | None:
+    """The start of the broker's process since its registration began, where the broker then lists itself as the
+    controller that it was elected to be since: nobody else may have seen that it was away. By the lines of another,
+    whose clock may differ, a start proves nothing; nor without an election, for a second process may have been started
+    that could not lock the log directories."""
     if fact.kind not in ("live", "epoch_listed") or fact.controller_id != fact.broker_id:
         return None
-    return next(iter(within(starts, opened.at + 1, fact.at)), None)
+    number = bisect_right(elected, fact.at)
+    before = within(starts, opened.at + 1, elected[number - 1]) if number else ()
+    return before[-1] if before else None
 
 
 def _ended_by(

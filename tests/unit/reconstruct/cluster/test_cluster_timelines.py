@@ -171,16 +171,20 @@ def test_a_controller_that_lists_itself_after_its_process_started_had_been_away(
         (1, 100, None, None, "retention_boundary"),
         (2, 100, 900, "registration_lost", "log_gap"),
     ]
-    assert registrations(*lists, process_starts=[(1, 50, "s"), (1, 800, "t"), (1, 850, "u"), (2, 700, "v")]) == [
-        (1, 100, 800, "registration_lost", "log_gap"),
+    starts = [(1, 50, "s"), (1, 800, "t"), (1, 850, "u"), (2, 700, "v")]
+    elected = [ControllerFact("elected", at, "x", controller_id=1, epoch=at) for at in (90, 890)]
+    assert registrations(*lists, controllers=elected, process_starts=starts) == [
+        (1, 100, 850, "registration_lost", "log_gap"),
         (1, 900, None, None, "retention_boundary"),
         (2, 100, 900, "registration_lost", "log_gap"),
     ]
     asked = BrokerFact(1, "shutdown_requested", 700, "c", controller_id=1)
-    assert registrations(*lists, asked, process_starts=[(1, 800, "t")])[0] == (
+    assert registrations(*lists, asked, controllers=elected, process_starts=[(1, 800, "t")])[0] == (
         *(1, 100, 800),
         *("controlled_shutdown", "log_gap"),
     )
+    (went_on, _) = registrations(*lists, controllers=elected[:1], process_starts=[(1, 800, "t")])
+    assert went_on == (1, 100, None, None, "retention_boundary"), "a second process that could not lock the directories"
 
 
 def test_in_the_list_of_another_controller_a_process_that_started_may_be_the_one_that_is_listed() -> None:
@@ -205,7 +209,8 @@ def test_a_broker_that_is_listed_with_a_higher_epoch_has_registered_anew() -> No
         (1, 100, 900, "registration_lost", "log_gap"),
         (1, 900, None, None, "retention_boundary"),
     ]
-    assert registrations(*listed, *again, process_starts=[(1, 850, "s")]) == [
+    elected = [ControllerFact("elected", 890, "x", controller_id=1, epoch=2)]
+    assert registrations(*listed, *again, controllers=elected, process_starts=[(1, 850, "s")]) == [
         (1, 100, 850, "registration_lost", "log_gap"),
         (1, 900, None, None, "retention_boundary"),
     ], "by its own start, of which the broker tells"

@@ -208,7 +208,7 @@ def _from_logs(
                 spans.append(_ended_by(ends_by, opened, told))
                 opened, epoch = (fact if is_another else None), None
         if fact.kind == "epoch_listed":
-            epoch = fact.czxid
+            epoch = max(epoch or 0, fact.czxid or 0)  # a controller that was deposed lists an older one
         elif fact.kind in ("up", "live") and opened is None:
             opened = fact
         elif fact.kind in ("down", "absent") and opened is not None:

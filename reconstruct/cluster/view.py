@@ -393,8 +393,8 @@ class ClusterView:
 
     @_noted
     def lived_on(self, broker_id: int, start: int, end: int) -> bool:
-        """Whether the broker gave a sign of life after ``end``, as far as ends of registrations tell: none that lasted
-        until ``start`` or longer ended behind a last sign of before. What its process logged later it did not see."""
+        """Whether nothing tells that the broker's process may have ended by ``end``: no registration that lasted until
+        ``start`` or longer ended behind a last sign of life of before that."""
         departures = self.departures.get(broker_id, ())
         return not any(left.served_until < end and start <= left.unregistered_by for left in departures)
 

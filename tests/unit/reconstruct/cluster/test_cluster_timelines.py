@@ -219,6 +219,9 @@ def test_a_broker_that_is_listed_with_a_higher_epoch_has_registered_anew() -> No
         (1, 101, 102, "registration_lost", "log_gap"),
         (1, 102, None, None, "retention_boundary"),
     ], "the list of epochs comes first where a controller begins"
+    deposed = BrokerFact(1, "epoch_listed", 920, "i", czxid=24, controller_id=2)
+    after = BrokerFact(1, "epoch_listed", 930, "j", czxid=279, controller_id=1)
+    assert registrations(*listed, *again, deposed, after) == registrations(*listed, *again)
     bounced = (
         BrokerFact(1, "down", 800, "g", controller_id=1),
         BrokerFact(1, "up", 800, "g", controller_id=1),

@@ -190,7 +190,8 @@ def test_a_controller_that_lists_itself_after_its_process_started_had_been_away(
 def test_in_the_list_of_another_controller_a_process_that_started_may_be_the_one_that_is_listed() -> None:
     """Its clock and the controller's need not agree: the start may be that of the registration that began before."""
     lists = (BrokerFact(2, "up", 100, "a", controller_id=1), BrokerFact(2, "live", 900, "b", controller_id=1))
-    assert registrations(*lists, process_starts=[(2, 105, "t")]) == [(2, 100, None, None, None)]
+    elected = [ControllerFact("elected", 300, "x", controller_id=2, epoch=1)]
+    assert registrations(*lists, controllers=elected, process_starts=[(2, 105, "t")]) == [(2, 100, None, None, None)]
 
 
 def test_a_broker_that_is_listed_with_a_higher_epoch_has_registered_anew() -> None:

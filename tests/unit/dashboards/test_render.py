@@ -305,7 +305,7 @@ def test_of_several_clusters_the_first_lines_say_where_harm_is_proven() -> None:
     both = render(data(replace(cluster("quiet"), number=0), replace(harmed, number=1)), "t")
     listed = both.split('id="clusters"')[1].split("</ul>")[0]
     assert listed.count("<li>") == 2
-    assert '<a href="#cluster-0">quiet</a>: no harm is proven. No incident.' in listed
+    assert '<a href="#cluster-0">quiet</a>: no finding proves harm. No incident.' in listed
     assert '<a href="#cluster-1">&lt;b&gt;a</a>: <span class="bad">Harm is proven: ' in listed
     assert 'id="clusters"' not in render(data(harmed), "t")
 

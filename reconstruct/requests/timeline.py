@@ -69,8 +69,17 @@ def absent_until(request: Request, cluster: ClusterView) -> int | None:
         and is_live_throughout(cluster, request.controller_id, sent, until)
         and (successor is None or successor > end)
         and not _tenure_ends_between(request, cluster, sent, until)
+        and not _was_created_again(request, cluster, sent)
     )
     return until if is_proven else None
+
+
+def _was_created_again(request: Request, cluster: ClusterView, sent: int) -> bool:
+    """Whether the cluster was created again later, and nothing shows that its broker lived until the request must have
+    arrived: of a process that no line of its start tells apart, the last sign of life may be the next one's."""
+    created_at = next((at for at in cluster.recreations if at > sent), None)
+    following = request.next_received_at
+    return created_at is not None and (following is None or following >= created_at)
 
 
 def _tenure_ends_between(request: Request, cluster: ClusterView, start: int, end: int) -> bool:

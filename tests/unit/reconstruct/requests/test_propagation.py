@@ -153,6 +153,16 @@ def test_a_broker_whose_last_sign_of_life_is_of_before_accuses_nobody() -> None:
     assert types(SENT, replace(view(), departures={2: (before,)})) == [("request_not_received", "warning")]
 
 
+def test_of_a_cluster_that_was_created_again_only_a_later_receipt_shows_that_the_broker_lived_on() -> None:
+    again = replace(view(), recreations=(START + 300 * S,))
+    assert types(SENT, again) == [("request_not_received", "warning")]
+    for following in (None, START + 301 * S):
+        silent = replace(SENT, next_received_at=following)
+        assert types(silent, view()) == [("request_not_received", "warning")]
+        assert counts(silent, again) == {("R23", "cannot_be_judged"): 1}
+        assert outcome_of(silent, again) == "unknown"
+
+
 def test_a_request_without_partitions_leaves_no_line_at_its_broker() -> None:
     empty = replace(SENT, api="UPDATE_METADATA", partitions=0)
     assert counts(empty, view()) == {("R23", "cannot_be_judged"): 1}

@@ -30,8 +30,8 @@ FLAPS: Final = tuple(int(flaps) for flaps in os.environ.get("BENCHMARK_FLAPS", "
 #: Of four partitions, and how many copies of the topics of the capture, 13 partitions each, there are.
 FLAPS_OF_FOUR: Final = int(os.environ.get("BENCHMARK_FLAPS_OF_FOUR", "6400"))
 COPIES: Final = int(os.environ.get("BENCHMARK_COPIES", "160"))
-#: Into so many parts shuffles go; with two, as on two processors, no task can take three times the median.
-PARTS: Final = 8
+#: Into so many parts shuffles go; of two, as on two processors, none can take three times the median.
+PARTS: Final = int(os.environ.get("BENCHMARK_PARTS", "8"))
 _BEGIN: Final = datetime(2026, 11, 21, 3, 33)
 #: Of each broker: the file, and a line of it.
 Line = tuple[str, str]

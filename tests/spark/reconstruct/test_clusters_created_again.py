@@ -29,7 +29,7 @@ def rows_of(lake: SharedLake, spec: Any, given: dict[str, Again]) -> list[Any]:
 
 
 def test_nobody_is_accused_of_what_the_end_cut_off(created_again: SharedLake, given: dict[str, Again]) -> None:
-    """By the captures alone each is without a finding above info (tests/spark/reconstruct/test_reconstruct.py)."""
+    """The captures themselves are without a finding above info, but for those of what is true of them."""
     true_of = ("again-unclean", "again-checkpoints")
     found = [
         (row.cluster_id, row.severity, row.divergence_type, row.explanation)

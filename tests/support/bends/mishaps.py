@@ -168,11 +168,10 @@ def rolled_logs(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
     return f"logs rolled at {', '.join(cuts)}{given and ' of '}{given}{given and ' alone'}", CaptureText(files)
 
 
-def created_again(text: CaptureText, chance: Random) -> tuple[str, timedelta, CaptureText]:
+def created_again(text: CaptureText, chance: Random) -> tuple[timedelta, CaptureText]:
     """All processes end at one instant, as machines lose their power, and hours or days later a cluster with a new
     ZooKeeper goes on in the same logs: the capture once more. Only logs and settings are left. Tried apart from
-    :data:`MISHAPS`: nothing is missing, so that warnings are false, too. Also returns the instant, as the logs print
-    it, and how much later."""
+    :data:`MISHAPS`: nothing is missing, so that warnings are false, too. First comes how much later."""
     logs = text.named("/logs/")
     cut, after = chance.choice(_times(text, logs)), timedelta(hours=chance.choice((1, 5, 24, 72)))
     files = {name: text.files[name] for name in text.named("server.properties")}
@@ -184,7 +183,7 @@ def created_again(text: CaptureText, chance: Random) -> tuple[str, timedelta, Ca
             if at < cut:
                 first.append(line)
         files[name] = Lines([*first, *(later(line, after) for line in lines)])
-    return cut, after, CaptureText(files)
+    return after, CaptureText(files)
 
 
 def two_mishaps(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:

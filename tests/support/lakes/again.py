@@ -26,11 +26,10 @@ _SHARE: Final = {
 
 
 class Again(NamedTuple):
-    """One cluster: all of it ended by ``ended_at``, and its logs go on at ``begins_at``, µs."""
+    """One cluster: it was created again by ``begins_at``, µs, where its logs go on."""
 
     cluster_id: str
     text: CaptureText
-    ended_at: int
     begins_at: int
 
 
@@ -40,11 +39,10 @@ def clusters(folder: Path) -> Iterator[Again]:
     for name, numbers in chosen.items():
         text = CaptureText.read(unpack(name, folder / name, without=TRUTH))
         for number in numbers:
-            cut, after, again = created_again(text, Random(f"again {name} {number}"))
+            after, again = created_again(text, Random(f"again {name} {number}"))
             first = min(line[1:24] for log in text.named("/logs/") for line in text.files[log][:1])
-            yield Again(
-                f"again-{name}-{number}", again, printed_at(cut), printed_at(first) + after // timedelta(microseconds=1)
-            )
+            begins_at = printed_at(first) + after // timedelta(microseconds=1)
+            yield Again(f"again-{name}-{number}", again, begins_at)
 
 
 def lay_out(folder: Path, apart: Path) -> dict[str, Path]:
